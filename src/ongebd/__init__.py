@@ -1,0 +1,63 @@
+"""Online generic event boundary detection: when one event ends and the next begins, as the video streams."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from ongebd.errors import ConfigError, FeatureError, LabelError, OngebdError, SourceError
+    from ongebd.estimator.discriminator import BoundaryDiscriminator
+    from ongebd.streaming import Model, OnlineDetector, StreamConfig, detect, load
+    from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
+
+# Where each public name lives. They are imported when first used, so that `import ongebd` costs nothing.
+_HOMES = {
+    "load": "ongebd.streaming",
+    "detect": "ongebd.streaming",
+    "Model": "ongebd.streaming",
+    "OnlineDetector": "ongebd.streaming",
+    "StreamConfig": "ongebd.streaming",
+    "BoundaryDiscriminator": "ongebd.estimator.discriminator",
+    "Boundary": "ongebd.types",
+    "Decision": "ongebd.types",
+    "Detection": "ongebd.types",
+    "Epoch": "ongebd.types",
+    "Frame": "ongebd.types",
+    "OngebdError": "ongebd.errors",
+    "SourceError": "ongebd.errors",
+    "FeatureError": "ongebd.errors",
+    "ConfigError": "ongebd.errors",
+    "LabelError": "ongebd.errors",
+}
+
+__all__ = [
+    "Boundary",
+    "BoundaryDiscriminator",
+    "ConfigError",
+    "Decision",
+    "Detection",
+    "Epoch",
+    "FeatureError",
+    "Frame",
+    "LabelError",
+    "Model",
+    "OngebdError",
+    "OnlineDetector",
+    "SourceError",
+    "StreamConfig",
+    "detect",
+    "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ongebd' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

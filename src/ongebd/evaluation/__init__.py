@@ -1,0 +1,1 @@
+"""How good a set of boundaries is, and what a score hides."""

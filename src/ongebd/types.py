@@ -1,0 +1,119 @@
+"""The values that walk through the house: a frame, the decision on it, a boundary, a whole detection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+ImageU8 = npt.NDArray[np.uint8]
+"""An upright picture, RGB, shape (height, width, 3)."""
+
+Feature = npt.NDArray[np.float32]
+"""One frame's feature, shape (D,)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """One upright picture and the exact time at which it is shown.
+
+    Attributes:
+        index: Position among the frames that the reader handed out, from 0.
+        time: Seconds since the first frame of the source, exact (a multiple of the stream's time base).
+        rgb: The picture, uint8, shape (height, width, 3), rotated upright.
+        epoch: 0 at the start; one more each time that the clock stepped back or the picture's format changed.
+        pts: The raw presentation timestamp, in units of `time_base`; None where the source gave none.
+        time_base: The unit of `pts`, in seconds.
+    """
+
+    index: int
+    time: Fraction
+    rgb: ImageU8
+    epoch: int = 0
+    pts: int | None = None
+    time_base: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """One event boundary: where one event ends and the next begins. All times are in seconds.
+
+    Attributes:
+        time: The *centre*: midpoint of the first and the last frame of the run of positive frames. The
+            paper scores this one.
+        onset: The first positive frame of the run: the earliest moment at which a viewer could be told.
+        decided: Time of the frame at which the run was known to be over, and so the centre known.
+        score: The largest z of the run: how many standard deviations the error stood above the recent mean.
+    """
+
+    time: float
+    onset: float
+    decided: float
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the detector thought of one frame. Every number is finite at all times.
+
+    Attributes:
+        index: Frames of this stream before this one.
+        time: Seconds, as given with the frame.
+        error: Prediction error ε in [0, 1]; 0 for the first frame of a stream, which nothing predicts.
+        mean: Mean of the errors in the queue, this frame's excluded.
+        std: Their population standard deviation.
+        z: (error − mean) / std, the standard deviation being kept above its floor; 0 while not `ready`.
+        threshold: The error above which a frame is positive.
+        is_boundary: Whether this frame is positive. Neighbouring positive frames make one boundary.
+        ready: False during the cold start, when too few errors are known for a test.
+        onset: Whether this frame is the first of a run of positive ones.
+        boundary: The boundary whose run this frame ended, if it ended one.
+    """
+
+    index: int
+    time: float
+    error: float
+    mean: float
+    std: float
+    z: float
+    threshold: float
+    is_boundary: bool
+    ready: bool = True
+    onset: bool = False
+    boundary: Boundary | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """A break in a source's clock or format, at which a detector starts anew.
+
+    Attributes:
+        number: 1 for the first break.
+        time: Seconds since the first frame of the source.
+        reason: One line for people.
+    """
+
+    number: int
+    time: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """The result of `ongebd.detect`.
+
+    Attributes:
+        boundaries: In the order in which they were decided.
+        decisions: One for each frame that the detector saw.
+        duration: Seconds from the first frame to the end of the last decoded one.
+        epochs: Breaks in the source's clock or format, usually none.
+        warnings: What a user ought to know of the source, one line each (frames that did not decode, say).
+    """
+
+    boundaries: list[Boundary]
+    decisions: list[Decision]
+    duration: float
+    epochs: list[Epoch] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)

@@ -1,0 +1,1 @@
+"""Everything that touches PyAV: sources, clocks, sampling, upright frames."""
