@@ -1,0 +1,295 @@
+"""Draws a run with matplotlib. Imported only when a picture is wanted."""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
+from matplotlib.markers import MarkerStyle
+from matplotlib.text import Text
+from matplotlib.ticker import FuncFormatter, MultipleLocator
+
+from ongebd.output.base import RunEnd, RunHeader
+from ongebd.output.naming import clock, printable, public_name
+from ongebd.output.strip import Strip
+from ongebd.output.trace import Curves, Flags, Snapshot
+from ongebd.types import Boundary, Epoch
+
+SIZE = (16.0, 9.0)  # inches
+DPI = 100
+POINTS = 3000  # on the curve: two a pixel
+MANY = 40  # boundaries
+LEFT, RIGHT, BOTTOM = 0.06, 0.97, 0.15  # of the axes, as parts of the figure
+
+# Colours that the colour-blind tell apart (Okabe and Ito); the lines differ in their strokes too.
+ERROR, THRESHOLD, POSITIVE, ONSET, CENTRE = "#0072B2", "#D55E00", "#F0C244", "#009E73", "#1A1A1A"
+COLD, BREAK, QUIET = "#EBEBEB", "#CC79A7", "#5A5A5A"
+
+FONTS = (
+    *(
+        "DejaVu Sans",
+        "Noto Sans",
+        "Noto Sans CJK SC",
+        "Noto Sans CJK JP",
+        "Noto Sans CJK KR",
+        "WenQuanYi Zen Hei",
+    ),
+    *("Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Thai", "Noto Emoji"),
+    *("Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "PingFang SC", "Hiragino Sans", "Arial Unicode MS"),
+)
+STEPS = (
+    0.01,
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1,
+    2,
+    5,
+    10,
+    15,
+    30,
+    60,
+    120,
+    300,
+    600,
+    900,
+    1800,
+    3600,
+    7200,
+    14400,
+    43200,
+    86400,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All that a picture shows of a run."""
+
+    header: RunHeader
+    end: RunEnd
+    curves: Curves
+    boundaries: Sequence[Boundary]
+    epochs: Sequence[Epoch]
+    snapshots: Sequence[Snapshot]
+
+
+def render(scene: Scene) -> bytes:
+    """Draw a run; the same look whatever the user's matplotlib settings are.
+
+    Returns:
+        A PNG of `SIZE` × `DPI` pixels.
+    """
+    with mpl.rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a glyph that no font has is drawn as a box
+        mpl.rcdefaults()
+        known = {font.name for font in fontManager.ttflist}
+        mpl.rcParams["font.family"] = [name for name in FONTS if name in known] or ["sans-serif"]
+        mpl.rcParams["font.size"] = 14
+        mpl.rcParams["text.parse_math"] = False  # a $ in a file name is a dollar sign
+        figure = _draw(scene)
+        png = io.BytesIO()
+        FigureCanvasAgg(figure)
+        figure.savefig(png, format="png", dpi=DPI)
+    return png.getvalue()
+
+
+def _draw(scene: Scene) -> Figure:
+    figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white")
+    strip = Strip(figure, scene.snapshots, LEFT, RIGHT)
+    axes = figure.add_axes((LEFT, BOTTOM, RIGHT - LEFT, strip.foot - BOTTOM))
+    _set_axes(axes, scene)
+    _draw_curves(axes, scene.curves)
+    _draw_marks(axes, scene)
+    _draw_legend(axes)
+    _draw_title(figure, scene)
+    strip.draw(axes, colour=CENTRE)
+    return figure
+
+
+def _set_axes(axes: Axes, scene: Scene) -> None:
+    curves = scene.curves
+    last = max(scene.end.duration, float(curves.time.max(initial=0.0))) or 1.0
+    axes.set_xlim(0, last)
+    thresholds = curves.threshold[curves.ready]
+    usual = float(np.percentile(thresholds, 98)) if len(thresholds) else 0.0
+    axes.set_ylim(0, 1.12 * max(float(curves.error.max(initial=0.0)), usual, 0.01))
+    axes.set_ylabel("prediction error  (0 to 1)")
+    _set_time_axis(axes, last)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#E4E4E4", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="x", pad=9)  # room for the triangles
+    if not len(curves):
+        axes.text(0.5, 0.5, "no frames", transform=axes.transAxes, ha="center", color=QUIET, fontsize=20)
+
+
+def _set_time_axis(axes: Axes, last: float) -> None:
+    step = next(
+        (step for step in STEPS if last / step <= 12), STEPS[-1] * max(1, round(last / STEPS[-1] / 10))
+    )
+    axes.xaxis.set_major_locator(MultipleLocator(step))
+    if last < 120:
+        axes.set_xlabel("time (s)")
+    elif last < 3600:
+        axes.set_xlabel("time (min:s)")
+        axes.xaxis.set_major_formatter(
+            FuncFormatter(lambda value, _: clock(value, digits=0)[2:].removeprefix("0"))
+        )
+    else:
+        axes.set_xlabel("time (h:min)")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: clock(value, digits=0)[:-3]))
+
+
+def _draw_curves(axes: Axes, curves: Curves) -> None:
+    if not len(curves):
+        return
+    drawn = curves.pooled(-(-len(curves) // POINTS))
+    time = np.where(np.diff(drawn.time, prepend=-np.inf) < 0, np.nan, drawn.time)  # no line back in time
+    threshold = np.where(drawn.ready, drawn.threshold, np.nan)
+    dense = len(drawn) > POINTS // 2
+    thick = 1.0 if dense else 1.5 if len(drawn) > 600 else 2.2
+    dot = "o" if len(drawn) == 1 else ""
+    axes.plot(
+        time,
+        drawn.error,
+        color=ERROR,
+        lw=1.0 if dense else 2.2,
+        marker=dot,
+        label="prediction error",
+        zorder=4,
+    )
+    if drawn.ready.any():
+        dashes = "-" if dense else (0, (4, 1.5))
+        axes.plot(
+            time,
+            threshold,
+            color=THRESHOLD,
+            lw=0.9 * thick,
+            ls=dashes,
+            label="threshold: mean + τσ",
+            zorder=3,
+        )
+    _shade(axes, curves, curves.positive, POSITIVE, "error above threshold")
+    _shade(axes, curves, ~curves.ready, COLD, "cold start")
+
+
+def _shade(axes: Axes, curves: Curves, mask: Flags, colour: str, label: str) -> None:
+    """Shade the full height over each run of the mask, half a frame more on either side."""
+    if not mask.any():
+        return
+    middles = (curves.time[1:] + curves.time[:-1]) / 2
+    edges = np.concatenate([curves.time[:1], middles, curves.time[-1:]])
+    changes = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    spans = [(edges[a], max(edges[b] - edges[a], 0.0)) for a, b in changes.reshape(-1, 2)]
+    place = axes.get_xaxis_transform()
+    axes.broken_barh(spans, (0, 1), transform=place, fc=colour, ec=colour, lw=0.6, zorder=0.5, label=label)
+
+
+def _draw_marks(axes: Axes, scene: Scene) -> None:
+    """Mark onsets by triangles at the foot, centres by lines behind the curve."""
+    many = len(scene.boundaries) > MANY  # then short lines, lest they fill the picture
+    place = axes.get_xaxis_transform()
+    if scene.boundaries:
+        onsets = [boundary.onset for boundary in scene.boundaries]
+        centres = [boundary.time for boundary in scene.boundaries]
+        if not many:
+            axes.vlines(onsets, 0, 1, transform=place, color=ONSET, lw=1.4, ls=(0, (2, 2)), zorder=1.5)
+        axes.scatter(
+            onsets,
+            np.zeros(len(onsets)),
+            s=25 if many else 90,
+            c=ONSET,
+            marker=MarkerStyle("^"),
+            ec="white",
+            lw=0.4,
+            label="onset of a boundary",
+            clip_on=False,
+            zorder=5,
+        )
+        foot = 0.94 if many else 0.0
+        label = "centre of a boundary"
+        axes.vlines(
+            centres, foot, 1, transform=place, color=CENTRE, lw=1.0 if many else 1.4, label=label, zorder=2
+        )
+    if scene.epochs:
+        breaks = [epoch.time for epoch in scene.epochs]
+        axes.vlines(breaks, 0, 1, transform=place, color=BREAK, lw=2, ls="-.", label="break in the source")
+
+
+def _draw_legend(axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    if handles:
+        axes.legend(
+            handles,
+            labels,
+            loc="lower center",
+            bbox_to_anchor=((LEFT + RIGHT) / 2, 0.005),
+            bbox_transform=axes.figure.transFigure,
+            ncols=len(handles),
+            frameon=False,
+            fontsize=13 if len(handles) < 7 else 11,
+            columnspacing=1.6,
+            handlelength=1.8,
+        )
+
+
+def _draw_title(figure: Figure, scene: Scene) -> None:
+    header, end = scene.header, scene.end
+    name = _shortened(_title(header.source), 70)
+    _fit(figure.text(LEFT, 0.945, name, fontsize=24, fontweight="bold", va="center"))
+    found = f"{end.boundaries} {'boundary' if end.boundaries == 1 else 'boundaries'}"
+    facts = [
+        f"{found} in {_span(end.duration)}",
+        f"model {_shortened(printable(public_name(header.model)), 40)}",
+        *(f"τ {header.settings[key]}" for key in ["tau"] if header.settings.get(key) is not None),
+        *(f"{header.settings[key]} frames/s" for key in ["fps"] if header.settings.get(key) is not None),
+        *([] if end.complete else ["stopped early"]),
+    ]
+    shown = len(scene.snapshots)
+    if shown:
+        which = f" of the {shown} strongest" if shown < len(scene.boundaries) else ""
+        facts.append(f"pictures: onsets{which}")
+    _fit(figure.text(LEFT, 0.9, "   ·   ".join(facts), fontsize=15, color=QUIET, va="center"))
+
+
+def _fit(text: Text) -> None:
+    """Make a text smaller until it fits between the margins."""
+    room = 0.95 * (RIGHT - LEFT) * SIZE[0] * DPI  # letters do not shrink in quite the same ratio
+    width = text.get_window_extent().width
+    if width > room:
+        text.set_fontsize(float(text.get_fontsize()) * room / width)
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 120 else clock(seconds, digits=0)
+
+
+def _title(source: str) -> str:
+    public = public_name(source)
+    return printable(public if "://" in public else Path(public).name or public)
+
+
+def _shortened(text: str, longest: int) -> str:
+    """Leave out the middle of a text that is wider than `longest` Latin letters."""
+    cells = [2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text]
+    total = sum(cells)
+    if total <= longest:
+        return text
+    ends = list(accumulate(cells))
+    head = "".join(c for c, end in zip(text, ends, strict=True) if end <= longest * 2 // 3)
+    tail = "".join(c for c, end in zip(text, ends, strict=True) if total - end < longest // 3)
+    return f"{head}…{tail}"

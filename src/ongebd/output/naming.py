@@ -1,0 +1,102 @@
+"""How a source is called in what we write: without credentials, printable, and as a file name."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+_HIDDEN = "***"
+# `user:password@`, up to the last @ of the authority.
+_USER_INFO = re.compile(r"(?<=://)[^/?#|]*@")
+# The same where the password holds an unescaped / ? or #: what follows the colon is no port.
+_BROKEN_USER_INFO = re.compile(r"(?<=://)[^/?#@|\[]*:(?!\d*(?:[/?|]|$))[^|]*@")
+_SECRET_QUERY = re.compile(
+    r"([?&;#][^=&;#|]*(?:pass|pwd|token|key|secret|sig|auth|cred|user|login)[^=&;#|]*=)[^&;#|\s]*",
+    re.IGNORECASE,
+)
+_NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f]+')
+_LONGEST_STEM = 200  # bytes: leaves room for an ending and for a number
+
+
+def public_name(source: str) -> str:
+    """Hide the credentials of every URL in a text: user and password, and query values that look secret.
+
+    A key that is part of a URL's path (as some streaming services have) cannot be told from a path.
+
+    Example:
+        >>> public_name("rtsp://admin:hunter2@10.0.0.7:554/live?channel=1&token=abc")
+        'rtsp://***@10.0.0.7:554/live?channel=1&token=***'
+        >>> public_name("holiday at 5@home.mp4")
+        'holiday at 5@home.mp4'
+    """
+    if "://" not in source:
+        return source
+    for pattern in (_USER_INFO, _BROKEN_USER_INFO):
+        source = pattern.sub(f"{_HIDDEN}@", source)
+    return _SECRET_QUERY.sub(rf"\g<1>{_HIDDEN}", source)
+
+
+def printable(text: str) -> str:
+    r"""One line that any UTF-8 file or terminal takes: control characters and stray bytes are escaped.
+
+    Example:
+        >>> print(printable("two\nlines, a stray \udcff byte"))
+        two\nlines, a stray \udcff byte
+    """
+    return "".join(
+        c.encode("unicode_escape").decode() if unicodedata.category(c) in {"Cc", "Cs"} else c for c in text
+    )
+
+
+def output_stems(sources: Sequence[str]) -> list[str]:
+    """Name the output files of each source, without ending; no two are the same, letter case aside.
+
+    Example:
+        >>> output_stems(["a/clip.mp4", "b/Clip.avi", "-", "rtsp://me:secret@host/cam/1?token=x"])
+        ['clip', 'Clip-2', 'stdin', '1']
+    """
+    taken: set[str] = set()
+    stems = []
+    for source in sources:
+        stem = _stem(source)
+        unique, number = stem, 1
+        while unique.casefold() in taken:
+            number += 1
+            unique = f"{stem}-{number}"
+        taken.add(unique.casefold())
+        stems.append(unique)
+    return stems
+
+
+def _stem(source: str) -> str:
+    if source == "-":
+        return "stdin"
+    if "://" in source:
+        address = re.split(r"[?#]", public_name(source))[0].removesuffix("/")
+        stem = _NOT_IN_FILE_NAMES.sub("_", PurePosixPath(address).stem.replace(f"{_HIDDEN}@", ""))
+    else:
+        stem = Path(source).stem
+    raw = os.fsencode(stem or "video")
+    return stem or "video" if len(raw) <= _LONGEST_STEM else raw[:_LONGEST_STEM].decode("utf-8", "ignore")
+
+
+def clock(seconds: float, *, digits: int = 3, hours: int = 1) -> str:
+    """Write a time as hours, minutes and seconds.
+
+    Args:
+        seconds: The time; below 0 it is written as 0.
+        digits: Digits of the fraction of a second, 0 to 9.
+        hours: The least number of digits of the hours.
+
+    Example:
+        >>> clock(3.25), clock(360_000, digits=0), clock(59.9996, hours=2)
+        ('0:00:03.250', '100:00:00', '00:01:00.000')
+    """
+    ticks = max(0, round(seconds * 10**digits))  # whole ticks first: 59.9996 s must not become 60.000 s
+    whole, fraction = divmod(ticks, 10**digits)
+    minutes, second = divmod(whole, 60)
+    text = f"{minutes // 60:0{hours}d}:{minutes % 60:02d}:{second:02d}"
+    return f"{text}.{fraction:0{digits}d}" if digits else text

@@ -1,0 +1,86 @@
+"""Every setting of a stream, in one place: for the API, the command line and the output's header."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from typing import Any, Self
+
+from ongebd.errors import ConfigError
+from ongebd.estimator import BoundaryDiscriminator
+from ongebd.streaming.runs import BoundaryRuns
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StreamConfig:
+    """How a stream is sampled and judged. None means the model's own, calibrated value."""
+
+    fps: float = 24.0
+    """Frames a second that the detector looks at; a slower source gives what it has."""
+
+    tau: float | None = None
+    """τ: standard deviations above the recent mean error that make a boundary. Higher finds fewer."""
+
+    delta: int | None = None
+    """Δ: how many recent errors a new one is compared with (frames)."""
+
+    window: int | None = None
+    """L: how many past frames the anticipator looks at."""
+
+    warmup: int | None = None
+    """Errors that must be known before the first test (frames, 2 to delta)."""
+
+    min_std: float | None = None
+    """Floor on the standard deviation of the errors, for still pictures."""
+
+    min_error: float | None = None
+    """No error at or under this, of at most 1, makes a boundary."""
+
+    min_gap: float | None = None
+    """Seconds after a boundary in which no other one begins."""
+
+    max_run: float | None = None
+    """Seconds after which a boundary is closed though errors still stand out."""
+
+    inliers_only: bool = False
+    """Compare with unremarkable errors only (the paper's ablation, worse in its tables)."""
+
+    def filled(self, defaults: Self) -> Self:
+        """This configuration, with `defaults` where it has None."""
+        missing = {f.name: getattr(defaults, f.name) for f in fields(self) if getattr(self, f.name) is None}
+        return replace(self, **missing)
+
+    def changed(self, changes: dict[str, Any]) -> Self:
+        """A copy with some settings changed.
+
+        Raises:
+            ConfigError: A name is unknown.
+        """
+        known = [f.name for f in fields(self)]
+        for name in changes:
+            if name not in known:
+                close = get_close_matches(name, known, n=1)
+                hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+                raise ConfigError(f"unknown setting {name!r}: {hint}")
+        return replace(self, **changes)
+
+    def discriminator(self) -> BoundaryDiscriminator:
+        """A new discriminator with these settings."""
+        return BoundaryDiscriminator(
+            self._value("tau"),
+            self._value("delta"),
+            warmup=self._value("warmup"),
+            min_std=self._value("min_std"),
+            min_error=self._value("min_error"),
+            inliers_only=self.inliers_only,
+        )
+
+    def runs(self) -> BoundaryRuns:
+        """A new joiner of positive frames with these settings."""
+        return BoundaryRuns(self._value("min_gap"), self._value("max_run"))
+
+    def _value(self, name: str) -> Any:
+        value = getattr(self, name)
+        if value is None:
+            raise ConfigError(f"{name} has no value: use ongebd.load(…).stream(…), or set it")
+        return value

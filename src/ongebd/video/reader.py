@@ -1,0 +1,205 @@
+"""Reads a source frame by frame: decoded, timed, sampled, upright, resized."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from types import TracebackType
+from typing import Self
+
+import av.error
+import numpy as np
+from av.codec.context import ThreadType
+from av.packet import Packet
+from av.video.frame import VideoFrame
+from av.video.reformatter import Interpolation, VideoReformatter
+from av.video.stream import VideoStream
+
+from ongebd.errors import SourceError
+from ongebd.geometry import fit_short_side
+from ongebd.types import Epoch, Frame, ImageU8
+from ongebd.video.clock import DEFAULT_RATE, Clock
+from ongebd.video.sampling import Sampler
+from ongebd.video.source import Source, open_container, pick_stream, reason, source_name
+from ongebd.video.upright import Turn, apply_turn, turn_of
+
+
+class VideoReader:
+    """The frames of one source, in order, each with its exact time. Iterate once; use as a context manager.
+
+    What cannot be decoded is counted and told in `warnings`; the rest is read. A step back of the clock or a
+    change of the picture's size or format begins a new epoch (`epochs`).
+
+    Args:
+        source: A path, URL, `-`, camera or binary file object.
+        fps: The rate to sample to, in frames a second; None hands out every frame.
+        short_side: Resize each frame so that its shorter side has this many pixels (bicubic, by swscale, in
+            one step with the conversion to RGB); None keeps the size.
+        stream: Which video stream, from 0, cover art not counted; None takes the first.
+        source_fps: Frames a second of a source without timestamps (raw H.264, say); ignored elsewhere.
+
+    Raises:
+        SourceError: The source cannot be opened, has no video, or nothing of it can be decoded.
+        ConfigError: fps is not positive.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        fps: float | Fraction | None = None,
+        *,
+        short_side: int | None = None,
+        stream: int | None = None,
+        source_fps: float | Fraction | None = None,
+    ) -> None:
+        self.name = source_name(source)
+        self._sampler = None if fps is None else Sampler(_exact(fps))
+        self._short_side = short_side
+        self._source_fps = None if source_fps is None else Sampler(_exact(source_fps)).fps
+        self._reformatter = VideoReformatter()
+        self._container = open_container(source)
+        rate = self._source_fps or DEFAULT_RATE
+        self._clock = Clock(rate, trust_pts=self._container.format.name != "avi")
+        try:
+            self._stream = pick_stream(self._container, stream, self.name)
+        except SourceError:
+            self._container.close()
+            raise
+        # Frame threads would hold back frames, and fight the model for the cores.
+        self._stream.thread_type = ThreadType.SLICE
+        self.width: int = self._stream.width
+        self.height: int = self._stream.height
+        self.codec: str = self._stream.codec_context.name
+        self.expected_duration = _expected_duration(self._stream, self._container.duration)
+        """Seconds that the container claims to last; None if it does not say. For progress only."""
+        self.duration = Fraction(0)
+        """Seconds from the first frame to the end of the last one decoded so far."""
+        self.decoded = 0
+        """Frames decoded so far, sampled or not."""
+        self.damaged = 0
+        """Packets that did not decode and frames that the decoder flagged as damaged."""
+        self.epochs: list[Epoch] = []
+        self._notes: list[str] = []
+        self._packets = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the source."""
+        self._container.close()
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user ought to know of the source so far, one line each."""
+        notes = list(self._notes)
+        if self._clock.untimed:
+            given = self._source_fps is not None
+            rate = f"{float(self._source_fps or DEFAULT_RATE):g} frames/s"
+            how = f"taken as {rate} apart, as asked" if given else f"{rate} assumed; give its rate with --fps"
+            notes.append(f"{self._clock.untimed} frames have no timestamp: {how}")
+        if self._clock.reordered:
+            notes.append("its presentation times are out of order: decoding times are used instead")
+        if self.damaged:
+            notes.append(f"{self.damaged} packets or frames were damaged; {self.decoded} frames were decoded")
+        if self._sampler is not None and self._sampler.shortfall:
+            notes.append(
+                f"the source gives {self._sampler.rate:.4g} frames/s, fewer than the"
+                f" {float(self._sampler.fps):g} asked for: each is used once, none is invented"
+            )
+        return notes
+
+    def __iter__(self) -> Iterator[Frame]:
+        index, last_format = 0, None
+        for picture in self._pictures():
+            time_base = picture.time_base or self._time_base
+            tick = self._clock.tick(picture.pts, picture.dts, picture.duration, time_base)
+            this_format = (picture.width, picture.height, picture.format.name)
+            broke = tick.broke or _change(last_format, this_format)
+            last_format = this_format
+            if broke:
+                self.epochs.append(Epoch(len(self.epochs) + 1, float(tick.time), broke))
+                if self._sampler is not None:
+                    self._sampler.restart()
+            self.duration = max(self.duration, tick.time + tick.duration)
+            if self._sampler is not None and not self._sampler.take(tick.time):
+                continue
+            yield Frame(
+                index, tick.time, self._upright_rgb(picture), len(self.epochs), picture.pts, self._time_base
+            )
+            index += 1
+        if not self.decoded and self._packets:
+            raise SourceError(
+                f"{self.name}: none of its {self._packets} video packets could be decoded"
+                f" ({self.codec}); record or download it again"
+            )
+
+    @property
+    def _time_base(self) -> Fraction:
+        return self._stream.time_base or Fraction(1, 1_000_000)
+
+    def _pictures(self) -> Iterator[VideoFrame]:
+        """Every frame that can be decoded, in presentation order."""
+        packets = self._container.demux(self._stream)
+        while True:
+            try:
+                packet = next(packets)
+            except StopIteration:
+                return
+            except (av.error.FFmpegError, OSError) as problem:
+                self._notes.append(
+                    f"the source broke off after {float(self.duration):.3f} s: {reason(problem)}"
+                )
+                yield from self._decode(None)
+                return
+            self._packets += packet.size > 0
+            yield from self._decode(packet)
+
+    def _decode(self, packet: Packet[VideoStream] | None) -> Iterator[VideoFrame]:
+        try:
+            pictures = self._stream.codec_context.decode(packet)
+        except av.error.EOFError:  # already drained
+            return
+        except (av.error.FFmpegError, ValueError):
+            self.damaged += 1
+            return
+        for picture in pictures:
+            self.decoded += 1
+            self.damaged += picture.is_corrupt
+            yield picture
+
+    def _upright_rgb(self, picture: VideoFrame) -> ImageU8:
+        width, height = picture.width, picture.height
+        if self._short_side is not None:
+            width, height = fit_short_side(width, height, self._short_side)
+        rgb = self._reformatter.reformat(
+            picture, width, height, "rgb24", interpolation=Interpolation.BICUBIC, threads=1
+        ).to_ndarray()
+        turn: Turn = turn_of(picture)
+        return apply_turn(np.asarray(rgb, dtype=np.uint8), turn)
+
+
+def _exact(fps: float | Fraction) -> Fraction:
+    """A rate as a fraction; the floats that mean NTSC rates (29.97, 23.976, …) become those."""
+    rate = Fraction(fps)
+    ntsc = Fraction(round(float(fps) * 1.001) * 1000, 1001)
+    return ntsc if not isinstance(fps, Fraction | int) and abs(float(ntsc) - fps) < 0.006 else rate
+
+
+def _change(before: tuple[int, int, str] | None, now: tuple[int, int, str]) -> str | None:
+    if before is None or before == now:
+        return None
+    return "the picture changed from {}x{} {} to {}x{} {}".format(*before, *now)
+
+
+def _expected_duration(stream: VideoStream, container_duration: int | None) -> float | None:
+    if stream.duration is not None and stream.time_base is not None and stream.duration > 0:
+        return float(stream.duration * stream.time_base)
+    if container_duration is not None and container_duration > 0:
+        return container_duration / av.time_base
+    return None

@@ -1,0 +1,63 @@
+"""Thins a stream of frames to a wanted rate, on their times alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import floor
+
+from ongebd.errors import ConfigError
+
+# Slots begin early: a file's clock may tick in whole milliseconds, and a camera's frames jitter.
+_EARLY = Fraction(1, 4)
+
+
+class Sampler:
+    """Chooses the frames of a stream that come nearest to a steady rate, each at most once.
+
+    Time is cut into slots of 1/fps seconds, each beginning a quarter of a slot early, and the first frame
+    in a slot is taken. No frame is invented: below the wanted rate every frame is taken, and `shortfall`
+    says so.
+
+    >>> sampler = Sampler(Fraction(24))
+    >>> [n for n in range(11) if sampler.take(Fraction(n, 30))]
+    [0, 1, 3, 4, 5, 6, 8, 9, 10]
+
+    Raises:
+        ConfigError: The rate is not positive.
+    """
+
+    def __init__(self, fps: Fraction) -> None:
+        if fps <= 0:
+            raise ConfigError(f"fps must be above 0, not {float(fps):g}")
+        self.fps = fps
+        self._slot: int | None = None
+        self._first: Fraction | None = None
+        self._last = Fraction(0)
+        self._taken = 0
+
+    def take(self, time: Fraction) -> bool:
+        """Whether the frame shown at `time` (seconds, never decreasing) is one of the sample."""
+        slot = floor(time * self.fps + _EARLY)
+        if self._slot is not None and slot <= self._slot:
+            return False
+        self._slot = slot
+        self._first = time if self._first is None else self._first
+        self._last = time
+        self._taken += 1
+        return True
+
+    def restart(self) -> None:
+        """Take the next frame, whatever its time: a new epoch begins."""
+        self._slot = None
+
+    @property
+    def rate(self) -> float | None:
+        """Frames taken a second so far; None before two were taken."""
+        if self._first is None or self._last == self._first:
+            return None
+        return float((self._taken - 1) / (self._last - self._first))
+
+    @property
+    def shortfall(self) -> bool:
+        """Whether the source gives clearly fewer frames than were asked for (judged from 24 frames on)."""
+        return self._taken >= 24 and (self.rate or 0.0) < 0.97 * float(self.fps)

