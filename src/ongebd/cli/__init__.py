@@ -13,13 +13,16 @@ from ongebd.errors import OngebdError
 
 app = App(
     name="ongebd",
-    help="Online generic event boundary detection: when one event ends and the next begins, as a video streams.",
+    help="Online generic event boundary detection: where one event ends and the next begins.",
     version=__version__,
     help_format="plaintext",
     end_of_options_delimiter="--",
 )
 # Named by string: a command's module is imported when it is called, so that `--help` stays fast.
-app.command("ongebd.cli.detect:detect", name="detect", help="Find the event boundaries of videos, as they stream.")
+app.command(
+    "ongebd.cli.detect:detect", name="detect", help="Find the event boundaries of videos, as they stream."
+)
+app.command("ongebd.cli.evaluate:evaluate", name="evaluate", help="Score boundaries against labels.")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -7,20 +7,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ongebd.errors import ConfigError
-from ongebd.output.base import RunHeader, Sink, writing
+from ongebd.output.base import RunHeader, Sink, Target, writing
 from ongebd.output.jsonl import JsonlSink
 from ongebd.output.naming import printable
 from ongebd.output.plot import PlotSink
 from ongebd.output.table import CsvSink
 from ongebd.output.vtt import VttSink
 
-FORMATS: dict[str, Callable[[Path, RunHeader], Sink]] = {
+TEXT_FORMATS: dict[str, Callable[[Target, RunHeader], Sink]] = {
     "jsonl": JsonlSink,
     "csv": CsvSink,
     "vtt": VttSink,
-    "png": PlotSink,
 }
-"""What can be written; the name is the file's ending too."""
+"""What can be written to a file or to an open text stream."""
+
+FORMATS: dict[str, Callable[[Path, RunHeader], Sink]] = {**TEXT_FORMATS, "png": PlotSink}
+"""What can be written to a file; the name is the file's ending too."""
 
 
 def check_formats(formats: Sequence[str]) -> list[str]:

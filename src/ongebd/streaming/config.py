@@ -15,7 +15,7 @@ from ongebd.streaming.runs import BoundaryRuns
 class StreamConfig:
     """How a stream is sampled and judged. None means the model's own, calibrated value."""
 
-    fps: float = 24.0
+    fps: float | None = None
     """Frames a second that the detector looks at; a slower source gives what it has."""
 
     tau: float | None = None
@@ -37,7 +37,7 @@ class StreamConfig:
     """No error at or under this, of at most 1, makes a boundary."""
 
     min_gap: float | None = None
-    """Seconds after a boundary in which no other one begins."""
+    """Seconds after a boundary in which another begins only if it stands out twice as far."""
 
     max_run: float | None = None
     """Seconds after which a boundary is closed though errors still stand out."""

@@ -16,10 +16,10 @@ from ongebd.streaming.detector import OnlineDetector
 
 DEFAULT_MODEL = "window-mean"
 
-# Chosen on the 66 model-rated real clips of docs/calibration.md. Δ and L are the paper's; its τ = 1.5 belongs to
-# a trained anticipator. The floor on the error is what keeps sensor noise and compression silent.
+# Chosen on 66 real clips rated by a model: see docs/calibration.md. Δ and L are the paper's; its τ of 1.5
+# belongs to a trained anticipator. The floor on the error keeps sensor noise and compression silent.
 _UNTRAINED = StreamConfig(
-    tau=2.5, delta=21, window=8, warmup=8, min_std=0.004, min_error=0.02, min_gap=0.5, max_run=1.0
+    fps=24.0, tau=2.5, delta=21, window=8, warmup=8, min_std=0.004, min_error=0.02, min_gap=0.5, max_run=1.0
 )
 
 

@@ -68,7 +68,8 @@ class SourceRun:
             self.detector.config.fps,
             short_side=model.backbone.resize_size,
             stream=stream,
-            source_fps=source_fps,
+            # A rate that the user gave outright also times a source that has no timestamps.
+            source_fps=source_fps or (config.fps if config is not None else None),
         )
         self._backbone = model.backbone
         self._workers = workers or min(4, os.cpu_count() or 1)
@@ -138,8 +139,8 @@ def detect(
     loaded = load(model) if isinstance(model, str) else model
     boundaries: list[Boundary] = []
     decisions: list[Decision] = []
-    configured = loaded.configured(config, **settings)
-    with SourceRun(source, loaded, configured, stream=stream, source_fps=source_fps) as run:
+    asked = (config or StreamConfig()).changed(settings)
+    with SourceRun(source, loaded, asked, stream=stream, source_fps=source_fps) as run:
         for event in run:
             match event:
                 case Seen(decision=decision):

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from ongebd.errors import ConfigError
 from ongebd.types import Boundary
 
+_OUTSHINES = 2.0
+
 
 class RunStep(NamedTuple):
     """What one frame did: began a run, ended one, or neither."""
@@ -24,7 +26,8 @@ class BoundaryRuns:
     remaining positive frames are passed over.
 
     Args:
-        min_gap: Seconds after a run's last positive frame in which no new one begins. The paper has none.
+        min_gap: Seconds after a run's last positive frame in which a new one begins only if it stands out
+            twice as far (so that a cut right after a small change is not lost). The paper has none.
         max_run: Seconds after which a run is ended by force.
 
     Raises:
@@ -61,7 +64,7 @@ class BoundaryRuns:
             self._passing_over = False
             return RunStep(False, self._end(time))
         if self._onset is None:
-            if self._passing_over or self._too_soon(time):
+            if (self._passing_over or self._too_soon(time)) and z < _OUTSHINES * self._score:
                 self._passing_over = True
                 return RunStep(False, None)
             self._onset, self._score = time, z

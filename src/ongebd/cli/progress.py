@@ -1,0 +1,93 @@
+"""What a person sees on stderr while sources run: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as RichProgress
+
+from ongebd.output import RunEnd, public_name
+
+
+class Progress:
+    """One bar for the source at work, and a line for each that is done. Never writes to stdout."""
+
+    def __init__(self, sources: int, *, quiet: bool) -> None:
+        self._sources = sources
+        self._done = 0
+        self._quiet = quiet
+        self._started = 0.0
+        self._console = Console(stderr=True, highlight=False)
+        self._bar: RichProgress | None = None
+        self._task = TaskID(0)
+        if self._console.is_terminal and not quiet:
+            self._bar = RichProgress(
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[clock]}  {task.fields[found]} boundaries"),
+                TimeRemainingColumn(),
+                console=self._console,
+                transient=True,
+                # Results go to stdout on their own; rich must not draw them into its bar.
+                redirect_stdout=sys.stdout.isatty(),
+            )
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def begin(self, source: str, expected_duration: float | None) -> None:
+        """A source begins; its length in seconds, if its container claims one."""
+        self._started = time.monotonic()
+        if self._bar is not None:
+            number = f"{self._done + 1}/{self._sources}  " if self._sources > 1 else ""
+            label = escape(number + public_name(source))
+            self._task = self._bar.add_task(label, total=expected_duration, clock="0.0 s", found=0)
+
+    def advance(self, seconds: float) -> None:
+        """The source was read up to this time."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=seconds, clock=f"{seconds:.1f} s")
+
+    def found(self, boundaries: int) -> None:
+        """So many boundaries were found so far."""
+        if self._bar is not None:
+            self._bar.update(self._task, found=boundaries)
+
+    def end(self, source: str, end: RunEnd) -> None:
+        """A source ended: its warnings, and a line that sums it up."""
+        self._done += 1
+        if self._bar is not None:
+            self._bar.remove_task(self._task)
+        name = public_name(source)
+        for warning in end.warnings:
+            self.say(f"ongebd: {name}: {warning}")
+        if not self._quiet:
+            took = max(time.monotonic() - self._started, 1e-9)
+            boundaries = f"{end.boundaries} boundar{'y' if end.boundaries == 1 else 'ies'}"
+            stopped = "" if end.complete else ", stopped early"
+            self.say(
+                f"{name}: {boundaries} in {end.duration:.3f} s of video"
+                f" ({end.duration / took:.1f} × real time{stopped})"
+            )
+
+    def say(self, line: str) -> None:
+        """Print one line to stderr, above the bar if there is one."""
+        if self._bar is not None:
+            self._console.print(line, markup=False, soft_wrap=True)
+        else:
+            print(line, file=sys.stderr, flush=True)  # noqa: T201
