@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from types import FrameType
 
 from cyclopts import App, CycloptsError
 
@@ -23,14 +26,18 @@ app.command(
     "ongebd.cli.detect:detect", name="detect", help="Find the event boundaries of videos, as they stream."
 )
 app.command("ongebd.cli.evaluate:evaluate", name="evaluate", help="Score boundaries against labels.")
+app.command("ongebd.cli.extract:extract", name="extract", help="Store the features of videos, for training.")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Returns:
-        0 when all went well, 2 after a mistake of the user (said in one line on stderr), 130 after Ctrl-C.
+        0 when all went well, 2 after a mistake of the user (said in one line on stderr), 130 after Ctrl-C or
+        a plain kill: what was found by then is on disk.
     """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _interrupt)
     try:
         status = app(argv, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as problem:
@@ -43,6 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     return status if isinstance(status, int) else 0
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def _refuse(problem: object) -> int:

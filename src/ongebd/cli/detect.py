@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from ongebd import __version__
 from ongebd.cli.progress import Progress
+from ongebd.cli.sources import Sources, check_sources
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output import (
     LineSink,
@@ -30,7 +31,7 @@ from ongebd.types import Boundary, Epoch
 
 
 def detect(
-    sources: Annotated[list[str], Parameter(negative=())],
+    sources: Sources,
     /,
     *,
     out: Annotated[Path | None, Parameter(alias="-o")] = None,
@@ -76,9 +77,8 @@ def detect(
     quiet
         No progress, no summary; warnings and errors only.
     """
+    check_sources(sources)
     formats = _formats(format, plot=plot, to_files=out is not None)
-    if not sources:
-        raise ConfigError("no source given: name a video file, a URL, or - for standard input")
     if out is None and formats and len(sources) > 1:
         raise ConfigError(
             f"--format {formats[0]} to standard output takes one source; give --out DIR for more"

@@ -13,8 +13,8 @@ from rich.table import Table as RichTable
 from ongebd.data.labels import read_ids, read_labels
 from ongebd.data.predictions import read_predictions
 from ongebd.errors import ConfigError
-from ongebd.evaluation.evaluate import Evaluation, step_count
-from ongebd.evaluation.evaluate import evaluate as run_evaluation
+from ongebd.evaluation.evaluation import Evaluation, step_count
+from ongebd.evaluation.evaluation import evaluate as run_evaluation
 from ongebd.evaluation.report import write_report
 from ongebd.evaluation.report_tables import Table, headline, report_tables
 from ongebd.evaluation.system import EvaluationConfig
@@ -56,8 +56,7 @@ def evaluate(
     missing
         What a video without a prediction does: count its boundaries as missed, or skip it.
     min_consistency
-        Leave out videos whose annotators agree less than this; by default 0.3 for kinetics-gebd, and no
-        filter for others. 0 keeps all.
+        Leave out videos whose annotators agree less. Default: 0.3 for kinetics-gebd, else 0, which keeps all.
     ids
         CSV file whose first column lists the videos to be scored, such as the official TAPOS set.
     id_pattern

@@ -1,1 +1,20 @@
-"""Labels and predictions."""
+"""Labels and predictions: what annotators marked, what a system found, and which belongs to which."""
+
+from ongebd.data.id_matching import IdMatch, match_ids
+from ongebd.data.labels import LabelSet, VideoLabels, as_label_set, min_consistency_of, read_ids, read_labels
+from ongebd.data.predictions import PredictionSet, VideoPrediction, as_prediction_set, read_predictions
+
+__all__ = [
+    "IdMatch",
+    "LabelSet",
+    "PredictionSet",
+    "VideoLabels",
+    "VideoPrediction",
+    "as_label_set",
+    "as_prediction_set",
+    "match_ids",
+    "min_consistency_of",
+    "read_ids",
+    "read_labels",
+    "read_predictions",
+]

@@ -1,0 +1,170 @@
+"""`ongebd extract`: the features of many videos, into a store that training reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from cyclopts import Parameter
+
+from ongebd import backbones
+from ongebd.backbones import Backbone
+from ongebd.cli.extract_progress import ExtractProgress
+from ongebd.cli.sources import Sources, check_sources
+from ongebd.data.id_matching import captured_id, compile_pattern
+from ongebd.data.labels import read_ids
+from ongebd.errors import ConfigError
+from ongebd.features import ExtractConfig, Extracted, Failure, FeatureStore, Working, sampling_identity
+from ongebd.features import extract as run_extract
+from ongebd.video.naming import public_name
+from ongebd.video.sampling import exact_rate
+
+_GPU_BATCH = 64
+_MOST_JOBS = 16
+
+
+def extract(
+    sources: Sources,
+    /,
+    *,
+    out: Annotated[Path, Parameter(alias="-o")],
+    backbone: Annotated[str, Parameter(alias="-b")] = backbones.DEFAULT,
+    fps: float = 24.0,
+    weights: Path | None = None,
+    device: str = "cpu",
+    precision: Literal["float32", "bfloat16", "float16"] = "float32",
+    ids: Path | None = None,
+    id_pattern: str | None = None,
+    jobs: int | None = None,
+    batch: int | None = None,
+    stream: int | None = None,
+    source_fps: float | None = None,
+    quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
+) -> int:
+    """Store the features of videos, for training.
+
+    A video's id is its file name without ending. Videos that are in the store are passed over, so that the
+    same command goes on where it was stopped. One that cannot be read is recorded in failures.jsonl, with the
+    reason, and tried again the next time; the others go on.
+
+    Exit status: 0, or 2 if a video failed or something was refused, or 130 after Ctrl-C (what was done is in
+    the store).
+
+    Parameters
+    ----------
+    sources
+        Video files or URLs. After -- a name may begin with -.
+    out
+        Folder of the store; made if it is not there. A store holds features of one backbone and one rate.
+    backbone
+        efficientnet_lite0, resnet50 (the paper's), tsn-kinetics or tsn-sthv2. All but the first need PyTorch.
+    fps
+        Frames a second to sample to: 24 for Kinetics-GEBD, 6 for TAPOS. A slower video gives what it has.
+    weights
+        Checkpoint of the backbone. resnet50 downloads torchvision's if none is given.
+    device
+        cpu, cuda, or cuda:N, for the PyTorch backbones.
+    precision
+        In what these compute. The store holds float16 always.
+    ids
+        CSV file whose first column lists the ids to be extracted; other videos are left out.
+    id_pattern
+        Regular expression with one group that takes the id out of a file's name, where it is only a part.
+    jobs
+        Videos worked on at once. By default 1 on the CPU, and half the processors with a GPU.
+    batch
+        Frames in one call of the backbone. By default 1 on the CPU, and 64 on a GPU.
+    stream
+        Which video stream of a file with several, from 0; cover art is not counted.
+    source_fps
+        Frames a second of a source without timestamps (raw H.264); --fps is taken where this is not given.
+    quiet
+        No progress, no summary; failures only.
+    """
+    check_sources(sources)
+    exact_rate(fps)  # raises for what is no rate
+    config = _config(device, jobs, batch, stream, source_fps)
+    videos = _videos(sources, id_pattern)
+    unknown: list[str] = []
+    if ids is not None:
+        wanted = read_ids(ids)
+        unknown = [video_id for video_id in wanted if video_id not in videos]
+        videos = {video_id: videos[video_id] for video_id in wanted if video_id in videos}
+    net = backbones.get(backbone, weights=weights, device=device, precision=precision)
+    with (
+        _open_store(out, net, fps) as store,
+        ExtractProgress(sum(video_id not in store for video_id in videos), out, quiet=quiet) as progress,
+    ):
+        progress.begin(there=sum(video_id in store for video_id in videos), without_video=unknown)
+        with closing(run_extract(videos.items(), store, net, config)) as events:
+            for event in events:
+                match event:
+                    case Working():
+                        progress.working(event)
+                    case Extracted():
+                        progress.extracted(event)
+                    case Failure():
+                        progress.failed(event)
+        progress.complete = True
+        return 2 if progress.failures else 0
+
+
+def _config(
+    device: str, jobs: int | None, batch: int | None, stream: int | None, source_fps: float | None
+) -> ExtractConfig:
+    """How much at once: a CPU computes frames side by side, a GPU takes batches from many decoders."""
+    processors = os.cpu_count() or 1
+    on_cpu = device == "cpu"
+    return ExtractConfig(
+        jobs=(1 if on_cpu else min(_MOST_JOBS, max(1, processors // 2))) if jobs is None else jobs,
+        workers=min(4, processors) if on_cpu else 1,
+        batch=(1 if on_cpu else _GPU_BATCH) if batch is None else batch,
+        stream=stream,
+        source_fps=source_fps,
+    )
+
+
+def _open_store(out: Path, net: Backbone, fps: float) -> FeatureStore:
+    store = FeatureStore.open_or_create(
+        out, backbone=net.identity, dim=net.dim, fps=fps, sampling=sampling_identity(net)
+    )
+    store.lock()  # at once: a second writer must hear of the first before any work is done
+    return store
+
+
+def _videos(sources: Sequence[str], id_pattern: str | None) -> dict[str, str]:
+    """Each video's source by its id.
+
+    Raises:
+        ConfigError: Two videos have one id, or the pattern does not find one.
+        LabelError: The pattern is no regular expression with a group.
+    """
+    expression = None if id_pattern is None else compile_pattern(id_pattern)
+    videos: dict[str, str] = {}
+    for source in sources:
+        stem = _stem(source)
+        video_id = stem if expression is None else captured_id(expression, stem)
+        if not video_id:
+            raise ConfigError(f"--id-pattern {id_pattern!r}: finds no id in {stem!r}")
+        if video_id in videos:
+            first, second = public_name(videos[video_id]), public_name(source)
+            raise ConfigError(
+                f"{first} and {second} have the same id {video_id!r}: rename one, name each video once, or"
+                " say with --id-pattern which part of a name is the id"
+            )
+        videos[video_id] = source
+    return videos
+
+
+def _stem(source: str) -> str:
+    """A file's name without its ending; of a URL, the last part of its path."""
+    if source == "-":
+        return "stdin"
+    if "://" in source:
+        address = urlsplit(public_name(source))
+        return PurePosixPath(address.path).stem or address.netloc.rpartition("@")[2]
+    return Path(source).stem

@@ -1,0 +1,130 @@
+"""Which prediction belongs to which labelled video: by rules that are written down, counted, and never guess.
+
+1. The prediction's id is a label's id.
+2. Where a pattern is given (`--id-pattern`), the part of the prediction's id that it captures is a label's
+   id.
+3. Where no pattern is given, a label's id of at least five characters stands inside the prediction's id,
+   between separators (`_`, `-`, `.`, space) or at its ends: `arm_wrestling__C4lCVBZ3ux0_000028_000038` holds
+   `C4lCVBZ3ux0`. Where several do, one must hold all the others, and it is taken; otherwise the id is
+   refused as ambiguous.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ongebd.errors import LabelError
+
+_SEPARATORS = "_-. "
+_MIN_LENGTH = 5
+
+
+@dataclass(frozen=True, slots=True)
+class IdMatch:
+    """The outcome of matching ids.
+
+    Attributes:
+        label_of: The label id of each prediction id that has one.
+        exact: How many matched by rule 1.
+        by_pattern: How many matched by rule 2.
+        inside: How many matched by rule 3.
+        unknown: Prediction ids without a labelled video, in order.
+    """
+
+    label_of: dict[str, str]
+    exact: int
+    by_pattern: int
+    inside: int
+    unknown: tuple[str, ...]
+
+
+def match_ids(predictions: Iterable[str], labels: Iterable[str], pattern: str | None = None) -> IdMatch:
+    """Match prediction ids with label ids.
+
+    Args:
+        predictions: Ids of predictions.
+        labels: Ids of labelled videos.
+        pattern: A regular expression with one group (the first, or the one named `id`), searched in a
+            prediction's id.
+
+    Raises:
+        LabelError: Where the pattern is no such expression, an id is ambiguous, or two predictions fall on
+            one video.
+
+    Examples:
+        >>> match_ids(["arm_wrestling__C4lCVBZ3ux0_000028_000038"], ["C4lCVBZ3ux0"]).label_of
+        {'arm_wrestling__C4lCVBZ3ux0_000028_000038': 'C4lCVBZ3ux0'}
+    """
+    known = set(labels)
+    expression = None if pattern is None else compile_pattern(pattern)
+    label_of: dict[str, str] = {}
+    taken: dict[str, str] = {}
+    counts = {"exact": 0, "pattern": 0, "inside": 0}
+    unknown = []
+    for name in predictions:
+        rule, label = "exact", name if name in known else None
+        if label is None:
+            rule, label = (
+                ("inside", _inside(name, known))
+                if expression is None
+                else ("pattern", captured_id(expression, name))
+            )
+        if label is None or label not in known:
+            unknown.append(name)
+            continue
+        if label in taken:
+            raise LabelError(
+                f"predictions {taken[label]!r} and {name!r} both fall on video {label!r}; remove one of them"
+            )
+        taken[label] = name
+        label_of[name] = label
+        counts[rule] += 1
+    return IdMatch(label_of, counts["exact"], counts["pattern"], counts["inside"], tuple(unknown))
+
+
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """The expression of `--id-pattern`.
+
+    Raises:
+        LabelError: It is none, or has no group.
+    """
+    try:
+        expression = re.compile(pattern)
+    except re.error as problem:
+        raise LabelError(f"--id-pattern {pattern!r}: not a regular expression ({problem})") from None
+    if expression.groups == 0:
+        raise LabelError(
+            f"--id-pattern {pattern!r}: it has no group; put the part that is the id in brackets"
+        )
+    return expression
+
+
+def captured_id(expression: re.Pattern[str], name: str) -> str | None:
+    """What the expression's group (the one named `id`, or the first) takes out of a name; None if nothing."""
+    found = expression.search(name)
+    if found is None:
+        return None
+    return found["id"] if "id" in expression.groupindex else found[1]
+
+
+def _inside(name: str, known: set[str]) -> str | None:
+    """The label id between separators in `name`; None where there is none."""
+    starts = [0, *(i + 1 for i, letter in enumerate(name) if letter in _SEPARATORS)]
+    ends = [*(i for i, letter in enumerate(name) if letter in _SEPARATORS), len(name)]
+    found = {
+        (start, end)
+        for start in starts
+        for end in ends
+        if end - start >= _MIN_LENGTH and name[start:end] in known
+    }
+    if not found:
+        return None
+    start, end = max(found, key=lambda span: span[1] - span[0])
+    if any(span[0] < start or span[1] > end for span in found):
+        names = ", ".join(sorted(repr(name[a:b]) for a, b in found))
+        raise LabelError(
+            f"prediction {name!r} holds several label ids ({names}); say which with --id-pattern"
+        )
+    return name[start:end]

@@ -1,0 +1,139 @@
+"""A set of labelled videos: each annotator's boundaries, and where they came from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ongebd.data.numbers import FloatArray
+from ongebd.data.numbers import videos as count_of
+from ongebd.errors import LabelError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VideoLabels:
+    """One video's labels.
+
+    Attributes:
+        id: The name by which predictions find it.
+        duration: Seconds, above 0.
+        boundaries: One array an annotator, seconds, shape (number of boundaries,), in the file's order: the
+            official rule reads them in that order.
+        consistency: `f1_consis_avg`, how well the annotators agree, 0 to 1; None where the file does not say.
+        annotator_consistency: `f1_consis`, the same for each annotator; empty where the file does not say.
+        fps: Frames a second; None where the file does not say.
+        last_frame: The last frame number of the video, from 0; the length in frames is one more.
+        frame_boundaries: `boundaries` as frame numbers; empty where the file has none.
+    """
+
+    id: str
+    duration: float
+    boundaries: tuple[FloatArray, ...]
+    consistency: float | None = None
+    annotator_consistency: tuple[float, ...] = ()
+    fps: float | None = None
+    last_frame: int | None = None
+    frame_boundaries: tuple[FloatArray, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.duration) and self.duration > 0):
+            raise LabelError(f"video {self.id!r}: duration is {self.duration} s; it must be above 0")
+        if not self.boundaries:
+            raise LabelError(
+                f"video {self.id!r}: no annotator; give at least one list of boundaries (it may be empty)"
+            )
+        for order, times in enumerate(self.boundaries):
+            if not np.isfinite(times).all():
+                raise LabelError(f"video {self.id!r}, annotator {order}: a boundary is not a finite number")
+        if self.annotator_consistency and len(self.annotator_consistency) != len(self.boundaries):
+            raise LabelError(
+                f"video {self.id!r}: {len(self.annotator_consistency)} consistency scores for "
+                f"{len(self.boundaries)} annotators"
+            )
+
+    @property
+    def most_consistent(self) -> int | None:
+        """The annotator who agrees best with the others, the first on ties; None where unknown."""
+        return int(np.argmax(self.annotator_consistency)) if self.annotator_consistency else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelSet:
+    """Labelled videos, by id.
+
+    Attributes:
+        videos: In the file's order.
+        dataset: "kinetics-gebd", "tapos", "inria" or "custom": which rules are the set's own.
+        source: The file that they were read from; None where they were given as values.
+        sha256: That file's fingerprint.
+        notes: What was counted while reading, one line each: nothing is dropped without one.
+    """
+
+    videos: dict[str, VideoLabels]
+    dataset: str = "custom"
+    source: str | None = None
+    sha256: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.videos:
+            raise LabelError(f"{self.source or 'the labels'}: no labelled video in it; is it the right file?")
+
+    def __len__(self) -> int:
+        return len(self.videos)
+
+    @property
+    def boundary_count(self) -> int:
+        """Boundaries of the first annotators, summed over the videos."""
+        return sum(len(video.boundaries[0]) for video in self.videos.values())
+
+    @property
+    def annotator_counts(self) -> dict[int, int]:
+        """How many videos have how many annotators, by number of annotators."""
+        return dict(sorted(Counter(len(video.boundaries) for video in self.videos.values()).items()))
+
+    def restrict(self, ids: Iterable[str], source: str) -> LabelSet:
+        """The videos that a list names, in this set's order; a note counts the names that are not here.
+
+        Args:
+            ids: The list.
+            source: What to call it in the note.
+
+        Raises:
+            LabelError: Where the list names none of the videos.
+        """
+        wanted = set(ids)
+        kept = {name: video for name, video in self.videos.items() if name in wanted}
+        if not kept:
+            raise LabelError(
+                f"{source}: none of its {len(wanted)} ids is in the labels; check that the ids match"
+            )
+        note = (
+            f"restricted to {source}: {len(kept)} of its {len(wanted)} ids are in the labels, "
+            f"{len(wanted) - len(kept)} not; {count_of(len(self.videos) - len(kept))} left out"
+        )
+        return replace(self, videos=kept, notes=(*self.notes, note))
+
+
+def order_notes(videos: Iterable[VideoLabels]) -> tuple[str, ...]:
+    """Lines that count labels a reader ought to know of: out of order, or outside their video."""
+    unsorted = outside = empty = 0
+    for video in videos:
+        unsorted += any((np.diff(times) < 0).any() for times in video.boundaries)
+        outside += any(((times < 0) | (times > video.duration)).any() for times in video.boundaries)
+        empty += any(len(times) == 0 for times in video.boundaries)
+    notes = []
+    if unsorted:
+        notes.append(
+            f"{count_of(unsorted)} with boundaries out of order (kept so, as the official rule does)"
+        )
+    if outside:
+        notes.append(
+            f"{count_of(outside)} with boundaries before 0 or after the end (kept, as the official rule does)"
+        )
+    if empty:
+        notes.append(f"{count_of(empty)} with an annotator who saw no boundary")
+    return tuple(notes)

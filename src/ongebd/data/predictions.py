@@ -1,0 +1,215 @@
+"""Predictions from files: our JSONL (a file or a folder), the official pickle, JSON, CSV."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from ongebd.data.files import parse_json, read_bytes, read_text, sha256, table_rows
+from ongebd.data.numbers import kind, number, number_list, parse_number
+from ongebd.data.numbers import videos as count_of
+from ongebd.data.prediction_set import PredictionSet, Unit, VideoPrediction, as_prediction_set, count_disorder
+from ongebd.data.restricted_pickle import read_pickle
+from ongebd.errors import LabelError
+
+__all__ = ["PredictionSet", "VideoPrediction", "as_prediction_set", "read_predictions"]
+
+
+def read_predictions(path: Path | str, *, unit: Unit = "seconds") -> PredictionSet:
+    """The predictions in a file or a folder.
+
+    - A folder, or a file that ends in `.jsonl`: what `ongebd detect --out` wrote, one file a video; the id
+      is the stem of the source that the file names. Kinds of records that are not known are passed over.
+    - `.pkl`, `.pickle`: the official `{id: [times]}`, unpickled with restrictions.
+    - `.json`: the same, or `{id: {"times": […], "decided": […], "onsets": […]}}`.
+    - `.csv`: one line for each boundary, `id,time` and where known `onset`, `decided`. A line whose time is
+      empty says that the video was seen and has no boundary.
+
+    Args:
+        path: The file or folder.
+        unit: "frames" where a pickle, JSON or CSV holds frame numbers.
+
+    Raises:
+        LabelError: Where it cannot be read or trusted; the message says what is wrong and where.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if path.is_dir() or suffix == ".jsonl":
+        if unit == "frames":
+            raise LabelError(f"{path}: our JSONL is in seconds; leave out --unit frames")
+        predictions = _read_folder(path) if path.is_dir() else _read_jsonl_file(path)
+    else:
+        data = read_bytes(path)
+        if suffix in (".pkl", ".pickle"):
+            videos, form = _from_mapping(read_pickle(data, path), path), "pickle"
+        elif suffix == ".json":
+            videos, form = _from_mapping(parse_json(data, path), path), "json"
+        elif suffix == ".csv":
+            videos, form = _from_csv(data, path), "csv"
+        else:
+            raise LabelError(
+                f"{path}: predictions are a folder or end in .jsonl, .pkl, .json or .csv; rename the file"
+            )
+        predictions = PredictionSet(
+            videos, str(path), form, sha256(data), unit, "centre", count_disorder(videos)
+        )
+    if not predictions.videos:
+        raise LabelError(f"{path}: no video in it; is it the right file?")
+    return predictions
+
+
+def _read_jsonl_file(path: Path) -> PredictionSet:
+    data = read_bytes(path)
+    return _jsonl_set({path: data}, path, sha256(data))
+
+
+def _read_folder(path: Path) -> PredictionSet:
+    files = {file: read_bytes(file) for file in sorted(path.glob("*.jsonl"))}
+    if not files:
+        raise LabelError(
+            f"{path}: no .jsonl file in this folder; give the folder that `ongebd detect --out` wrote"
+        )
+    fingerprint = hashlib.sha256("".join(sha256(data) for data in files.values()).encode()).hexdigest()
+    return _jsonl_set(files, path, fingerprint)
+
+
+def _jsonl_set(files: Mapping[Path, bytes], source: Path, fingerprint: str) -> PredictionSet:
+    videos: dict[str, VideoPrediction] = {}
+    for file, data in files.items():
+        for name, video in _parse_jsonl(data, file).items():
+            if name in videos:
+                raise LabelError(f"{file}: video {name!r} stands in two places; keep one of them")
+            videos[name] = video
+    notes = list(count_disorder(videos))
+    cut = sum(not video.complete for video in videos.values())
+    if cut:
+        notes.append(
+            f"{count_of(cut)} whose detection was cut short (no end record, or it says so), scored as is"
+        )
+    return PredictionSet(videos, str(source), "ongebd-jsonl", fingerprint, "seconds", "centre", tuple(notes))
+
+
+class _Open:
+    """A video whose records are being read."""
+
+    def __init__(self) -> None:
+        self.boundaries: list[tuple[float, float, float]] = []
+        self.complete = False
+
+    def close(self) -> VideoPrediction:
+        times, onsets, decided = np.array(self.boundaries, dtype=np.float64).reshape(-1, 3).T.copy()
+        return VideoPrediction(times, decided, onsets, self.complete)
+
+
+def _parse_jsonl(data: bytes, path: Path) -> dict[str, VideoPrediction]:
+    """The videos of one of our files: each header begins one; without one the file's name is the id."""
+    open_videos: dict[str, _Open] = {}
+    current: _Open | None = None
+    lines = read_text(data, path).splitlines()
+    for line, text in enumerate(lines, start=1):
+        if not text.strip():
+            continue
+        record = _record(text, f"{path}, line {line}", last=line == len(lines))
+        if record is None:  # the last line of a run that was killed
+            break
+        form = record.get("type")
+        if form == "header":
+            name = _stem(record, path)
+            if name in open_videos:
+                raise LabelError(f"{path}, line {line}: a second header of video {name!r}; keep one run")
+            current = open_videos[name] = _Open()
+        elif form in ("boundary", "end"):
+            if current is None:
+                current = open_videos[path.stem] = _Open()
+            if form == "boundary":
+                current.boundaries.append(_boundary(record, f"{path}, line {line}"))
+            else:
+                current.complete = record.get("complete") is True
+    if not open_videos:
+        raise LabelError(f"{path}: no header and no boundary; is it the output of `ongebd detect`?")
+    return {name: video.close() for name, video in open_videos.items()}
+
+
+def _record(text: str, where: str, *, last: bool) -> Mapping[str, object] | None:
+    """One line's record; None where the file's last line was cut off in the middle."""
+    try:
+        record = json.loads(text)
+    except ValueError as problem:
+        if last:
+            return None
+        raise LabelError(f"{where}: not JSON ({str(problem)[:80]}); remove or mend the line") from None
+    if not isinstance(record, Mapping):
+        raise LabelError(f"{where}: an object is wanted, not {kind(record)}")
+    return record
+
+
+def _stem(header: Mapping[str, object], path: Path) -> str:
+    """The id: the stem of the source that the header names (a path or a URL), else the file's own."""
+    source = header.get("source")
+    if not isinstance(source, str) or not source.strip():
+        return path.stem
+    return Path(source.split("?")[0].replace("\\", "/").rstrip("/")).stem or path.stem
+
+
+def _boundary(record: Mapping[str, object], where: str) -> tuple[float, float, float]:
+    """(centre, onset, decided) of a boundary record, seconds."""
+    for name in ("time", "onset", "decided"):
+        if name not in record:
+            raise LabelError(f"{where}: a boundary without {name!r}")
+    return (
+        number(record["time"], f"{where}, time"),
+        number(record["onset"], f"{where}, onset"),
+        number(record["decided"], f"{where}, decided"),
+    )
+
+
+def _from_mapping(value: object, path: Path) -> dict[str, VideoPrediction]:
+    if not isinstance(value, Mapping):
+        raise LabelError(f"{path}: predictions are a dict of times by id, not {kind(value)}")
+    videos: dict[str, VideoPrediction] = {}
+    for key, entry in value.items():
+        name = key.decode("latin1") if isinstance(key, bytes) else str(key)
+        where = f"{path}: video {name!r}"
+        if not isinstance(entry, Mapping):
+            videos[name] = VideoPrediction(number_list(entry, where))
+            continue
+        if "times" not in entry:
+            what = (
+                "scores of frames, not boundaries"
+                if "scores" in entry
+                else f"{', '.join(map(str, entry))[:60]!r}"
+            )
+            raise LabelError(f"{where}: 'times' is missing, it has {what}; give a list of boundary times")
+        times = number_list(entry["times"], f"{where}, times")
+        extra = {
+            part: number_list(entry[part], f"{where}, {part}") if entry.get(part) is not None else None
+            for part in ("decided", "onsets")
+        }
+        for part, values in extra.items():
+            if values is not None and len(values) != len(times):
+                raise LabelError(f"{where}: {len(values)} {part} for {len(times)} times")
+        videos[name] = VideoPrediction(times, extra["decided"], extra["onsets"])
+    return videos
+
+
+def _from_csv(data: bytes, path: Path) -> dict[str, VideoPrediction]:
+    columns: list[str] = []
+    rows: dict[str, list[list[float]]] = {}
+    for line, row in table_rows(data, path, {"id", "time"}):
+        where = f"{path}, line {line}"
+        if not row["id"]:
+            raise LabelError(f"{where}: the id is empty")
+        columns = [name for name in ("time", "decided", "onset") if name in row]
+        boundaries = rows.setdefault(row["id"], [])
+        if row["time"]:
+            boundaries.append([parse_number(row[name], f"{where}, {name}") for name in columns])
+    videos = {}
+    for video_id, boundaries in rows.items():
+        table = np.array(boundaries, dtype=np.float64).reshape(-1, len(columns))
+        values = {name: table[:, place].copy() for place, name in enumerate(columns)}
+        videos[video_id] = VideoPrediction(values["time"], values.get("decided"), values.get("onset"))
+    return videos

@@ -1,0 +1,251 @@
+"""`ongebd detect` as a user meets it: results on disk, one line for a mistake, nothing lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ongebd.cli import main
+from ongebd.output import read_jsonl
+
+Maker = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def two_shots(tmp_path_factory: pytest.TempPathFactory, make_video: Maker, make_scene: Maker) -> Path:
+    """Two seconds of one scene, then two of another: one boundary, at 2 s."""
+    path = tmp_path_factory.mktemp("clips") / "two shots.mp4"
+    return make_video(path, [make_scene(1)] * 48 + [make_scene(2)] * 48, rate=24)
+
+
+def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ongebd", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_boundary_is_a_line_on_stdout_and_the_summary_goes_to_stderr(
+    two_shots: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["detect", str(two_shots)]) == 0
+    out, err = capfd.readouterr()
+    assert out.startswith("0:00:02.0")
+    assert out.count("\n") == 1
+    assert "1 boundary in 4.000 s" in err
+
+
+def test_results_stand_in_the_folder_under_the_name_of_the_video(two_shots: Path, tmp_path: Path) -> None:
+    assert (
+        main(["detect", str(two_shots), "--out", str(tmp_path), "-f", "jsonl,csv,vtt", "--plot", "-q"]) == 0
+    )
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        f"two shots.{ending}" for ending in ("csv", "jsonl", "png", "vtt")
+    ]
+    header, boundary, end = records(tmp_path / "two shots.jsonl")
+    assert header["type"] == "header"
+    assert header["settings"]["fps"] == 24.0
+    assert set(boundary) == {"type", "time", "onset", "decided", "score"}
+    assert boundary["onset"] == 2.0
+    assert boundary["onset"] <= boundary["time"] < boundary["decided"]
+    assert end["type"] == "end"
+    assert end["complete"] is True
+    assert end["duration"] == 4.0
+    assert (tmp_path / "two shots.csv").read_text().startswith("time,onset,decided,score")
+    assert (tmp_path / "two shots.vtt").read_text().startswith("WEBVTT")
+
+
+def test_settings_given_by_name_reach_the_detector(two_shots: Path, tmp_path: Path) -> None:
+    arguments = ["--tau", "7", "--fps", "12", "--window", "3", "--model", "persistence"]
+    assert main(["detect", str(two_shots), "--out", str(tmp_path), "-q", *arguments]) == 0
+    header = records(tmp_path / "two shots.jsonl")[0]
+    assert header["model"] == "persistence"
+    assert header["settings"]["tau"] == 7.0
+    assert header["settings"]["window"] == 3
+    assert records(tmp_path / "two shots.jsonl")[-1]["frames"] == 48
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--format", "avi"], "unknown format 'avi'"),
+        (["--model", "crystal-ball"], "unknown model 'crystal-ball'"),
+        (["--tau", "-1"], "tau must be a number above 0"),
+        (["--tau", "high"], "--tau"),
+        (["--delta", "1"], "delta must be at least 2"),
+        (["--warmup", "99"], "warmup must lie between 2 and delta"),
+        (["--window", "0"], "window must be at least 1"),
+        (["--fps", "0"], "fps must be"),
+        (["--stream", "7"], "no video stream 7"),
+        (["--plot"], "give --out"),
+        (["--format", "jsonl,csv"], "give --out"),
+        (["--sensitivty", "1"], "--sensitivty"),
+    ],
+)
+def test_a_mistake_is_one_line_with_status_2_and_writes_nothing(
+    two_shots: Path, arguments: list[str], says: str, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    where = (
+        [] if arguments[0] in ("--plot", "--format") and says == "give --out" else ["--out", str(tmp_path)]
+    )
+    assert main(["detect", str(two_shots), *where, *arguments]) == 2
+    out, err = capfd.readouterr()
+    assert says in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_in_a_batch_the_good_ones_go_on_and_the_bad_ones_are_named(
+    two_shots: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "notes.mp4"
+    text.write_text("not a video\n" * 100)
+    out = tmp_path / "out"
+    status = main(["detect", str(tmp_path / "gone.mp4"), str(text), str(two_shots), "--out", str(out), "-q"])
+    assert status == 2
+    err = capfd.readouterr().err
+    assert "gone.mp4: no such file" in err
+    assert "notes.mp4: is not a video" in err
+    assert "2 of 3 sources failed" in err
+    assert [p.name for p in out.iterdir()] == ["two shots.jsonl"]
+
+
+def test_two_videos_of_one_name_get_two_results(two_shots: Path, tmp_path: Path) -> None:
+    other = tmp_path / "elsewhere" / two_shots.name
+    other.parent.mkdir()
+    other.write_bytes(two_shots.read_bytes())
+    out = tmp_path / "out"
+    assert main(["detect", str(two_shots), str(other), "--out", str(out), "-q"]) == 0
+    sources = {records(path)[0]["source"] for path in out.iterdir()}
+    assert sources == {str(two_shots), str(other)}
+
+
+def test_one_format_goes_to_stdout_without_a_folder(
+    two_shots: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["detect", str(two_shots), "--format", "jsonl", "-q"]) == 0
+    types = [json.loads(line)["type"] for line in capfd.readouterr().out.splitlines()]
+    assert types == ["header", "boundary", "end"]
+
+
+def test_a_video_can_be_piped_in(tmp_path: Path, make_video: Maker, make_scene: Maker) -> None:
+    path = make_video(tmp_path / "a.ts", [make_scene(1)] * 48 + [make_scene(2)] * 24, rate=24)
+    with path.open("rb") as video:
+        done = run("detect", "-", "-q", stdin=video)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("0:00:02.0")
+
+
+@pytest.mark.parametrize("arguments", [["-q", "--", "-odd.mp4"], ["./-odd.mp4", "-q"]])
+def test_a_name_may_begin_with_a_dash(arguments: list[str], two_shots: Path, tmp_path: Path) -> None:
+    (tmp_path / "-odd.mp4").write_bytes(two_shots.read_bytes())
+    done = run("detect", *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("0:00:02.0")
+
+
+def test_a_reader_that_goes_away_is_no_error(two_shots: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "ongebd", "detect", "-q", str(two_shots)],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+    )
+    os.close(write)
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_what_was_found_before_a_stop_is_on_disk(
+    stop: signal.Signals, tmp_path: Path, make_video: Maker, make_scene: Maker
+) -> None:
+    # The source never ends: a pipe whose writer keeps it open after some seconds of video.
+    video = make_video(
+        tmp_path / "live.ts", [make_scene(1)] * 48 + [make_scene(2)] * 48 + [make_scene(3)] * 48, rate=24
+    )
+    result = tmp_path / "out" / "stdin.jsonl"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ongebd", "detect", "-", "--out", str(tmp_path / "out")],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.write(video.read_bytes())
+    process.stdin.flush()
+    deadline = time.monotonic() + 30
+    while not (result.exists() and '"boundary"' in result.read_text()):
+        assert time.monotonic() < deadline, "no boundary was written while the source was open"
+        time.sleep(0.05)
+    process.send_signal(stop)
+    _, err = process.communicate(timeout=20)
+    recording = read_jsonl(result)
+    assert recording.boundaries
+    assert abs(recording.boundaries[0].onset - 2.0) < 0.01
+    assert b"Traceback" not in err
+    if stop is signal.SIGKILL:
+        assert recording.end is None
+    else:
+        assert process.returncode == 130
+        assert recording.end is not None
+        assert recording.end.complete is False
+
+
+def test_a_video_shorter_than_the_cold_start_has_an_empty_result(
+    tmp_path: Path, make_video: Maker, make_scene: Maker
+) -> None:
+    path = make_video(tmp_path / "short.mp4", [make_scene(1)], rate=24)
+    assert main(["detect", str(path), "--out", str(tmp_path / "out"), "-f", "jsonl,csv,vtt,png", "-q"]) == 0
+    header, end = records(tmp_path / "out" / "short.jsonl")
+    assert (header["type"], end["type"], end["boundaries"], end["frames"]) == ("header", "end", 0, 1)
+
+
+def test_help_names_every_option_of_the_stream() -> None:
+    done = run("detect", "--help")
+    assert done.returncode == 0
+    for option in ("--tau", "--delta", "--window", "--fps", "--out", "--format", "--plot", "--model"):
+        assert option in done.stdout
+
+
+def test_importing_the_package_brings_no_heavy_library() -> None:
+    code = (
+        "import sys, ongebd, ongebd.cli; "
+        "print([m for m in ('av', 'torch', 'onnxruntime', 'matplotlib', 'numpy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_detecting_needs_no_torch(two_shots: Path) -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None; "
+        "from ongebd.cli import main; raise SystemExit(main(['detect', '-q', sys.argv[1]]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(two_shots)], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_real_annotated_video_gives_boundaries_for_both_models(shared: Path, tmp_path: Path) -> None:
+    clip = shared / "clips/other/kinetics400_tutorial__arm_wrestling__C4lCVBZ3ux0_000028_000038.mp4"
+    for model in ("window-mean", "persistence"):
+        assert main(["detect", str(clip), "--out", str(tmp_path), "--model", model, "-q"]) == 0
+        recording = read_jsonl(tmp_path / f"{clip.stem}.jsonl")
+        assert 1 <= len(recording.boundaries) <= 15
+        assert recording.end is not None
+        assert np.isclose(recording.end.duration, 10.017, atol=0.01)

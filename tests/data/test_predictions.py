@@ -1,0 +1,157 @@
+"""Reading predictions: our JSONL, the official pickle, JSON, CSV."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ongebd.data import PredictionSet, as_label_set, read_predictions
+from ongebd.errors import LabelError
+
+HEADER = {"type": "header", "source": "films/a clip.mp4", "version": "0.1.0", "model": "window-mean"}
+BOUNDARY = {"type": "boundary", "time": 2.0, "onset": 1.9, "decided": 2.2, "score": 3.0}
+END = {"type": "end", "complete": True, "duration": 10.0, "frames": 250}
+
+
+def lines(*records: object) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+def times(predictions: PredictionSet) -> dict[str, list[float]]:
+    return {name: video.times.tolist() for name, video in predictions.videos.items()}
+
+
+def test_our_jsonl_gives_centres_onsets_and_decisions_under_the_sources_stem(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text(lines(HEADER, {"type": "epoch", "number": 1}, BOUNDARY, {"type": "new kind"}, END))
+    predictions = read_predictions(path)
+    assert times(predictions) == {"a clip": [2.0]}
+    video = predictions.videos["a clip"]
+    assert video.decided is not None
+    assert (video.decided.tolist(), video.complete, predictions.kind) == ([2.2], True, "ongebd-jsonl")
+    onsets = predictions.at("onset")
+    assert times(onsets) == {"a clip": [1.9]}
+    assert onsets.videos["a clip"].decided.tolist() == [1.9]  # type: ignore[union-attr]
+
+
+def test_a_folder_is_one_video_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(lines({**HEADER, "source": "a.mp4"}, BOUNDARY, END))
+    (tmp_path / "b.jsonl").write_text(lines({**HEADER, "source": "b.mp4"}, END))
+    (tmp_path / "b.png").write_bytes(b"not read")
+    predictions = read_predictions(tmp_path)
+    assert times(predictions) == {"a": [2.0], "b": []}
+    assert predictions.has_decisions
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("C:\\films\\a.b.mp4", "a.b"),
+        ("https://host/live/cam.m3u8?token=1", "cam"),
+        (None, "out"),
+        ("", "out"),
+    ],
+)
+def test_the_id_comes_from_the_source_or_else_from_the_file(
+    tmp_path: Path, source: object, name: str
+) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text(lines({**HEADER, "source": source}, BOUNDARY, END))
+    assert list(read_predictions(path).videos) == [name]
+
+
+@pytest.mark.parametrize("tail", ["", '{"type": "bound', lines({**END, "complete": False})])
+def test_a_run_that_was_cut_short_is_scored_and_counted(tmp_path: Path, tail: str) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text(lines(HEADER, BOUNDARY) + tail)
+    predictions = read_predictions(path)
+    assert times(predictions) == {"a clip": [2.0]}
+    assert [note.split(" (")[0] for note in predictions.notes] == ["1 video whose detection was cut short"]
+
+
+def test_the_official_pickle_json_and_csv_say_the_same(tmp_path: Path) -> None:
+    (tmp_path / "p.pkl").write_bytes(
+        pickle.dumps({np.str_("v"): np.array([5.0, 2.0]), "w": [], b"x": [np.float32(1)]})
+    )
+    (tmp_path / "p.json").write_text('{"v": [5, 2.0], "w": [], "x": {"times": [1.0], "decided": [1.5]}}')
+    (tmp_path / "p.csv").write_text("id,time\nv,5.0\nv,2\nw,\nx,1\n")
+    for name in ("p.pkl", "p.json", "p.csv"):
+        predictions = read_predictions(tmp_path / name)
+        assert times(predictions) == {"v": [5.0, 2.0], "w": [], "x": [1.0]}
+        assert any("1 video with times out of order" in note for note in predictions.notes)
+        assert not predictions.has_decisions
+
+
+def test_csv_columns_may_say_when_each_was_decided(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("decided,id,score,time,onset\n2.5,v,9,2.0,1.9\n")
+    video = read_predictions(tmp_path / "p.csv").videos["v"]
+    assert video.decided is not None
+    assert video.onsets is not None
+    assert (video.times.tolist(), video.decided.tolist(), video.onsets.tolist()) == ([2.0], [2.5], [1.9])
+
+
+def test_frames_become_seconds_by_the_labels_rate() -> None:
+    labels = as_label_set({"v": {"video_duration": 10.0, "fps": 25.0, "substages_timestamps": [[2.0]]}})
+    bare = as_label_set({"v": {"video_duration": 10.0, "substages_timestamps": [[2.0]]}})
+    frames = PredictionSet(read_from({"v": [50, 60]}), unit="frames")
+    assert times(frames.in_seconds(labels)) == {"v": [2.0, 2.4]}
+    assert times(frames.in_seconds(labels).in_frames(labels)) == {"v": [50.0, 60.0]}
+    with pytest.raises(LabelError, match="video 'v' has no fps"):
+        frames.in_seconds(bare)
+
+
+def read_from(values: dict[str, list[float]]) -> dict[str, object]:
+    from ongebd.data import as_prediction_set
+
+    return dict(as_prediction_set(values, "frames").videos)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("p.json", '{"v": [1.0, NaN]}', "video 'v', position 2: nan is not a finite number"),
+        ("p.json", '{"v": ["1"]}', "video 'v', position 1: a number is wanted, not the text '1'"),
+        ("p.json", '{"v": 3}', "video 'v': a list of numbers is wanted, not a value of type int"),
+        ("p.json", '{"v": {"frame_idx": [3], "scores": [0.5]}}', "it has scores of frames, not boundaries"),
+        ("p.json", '{"v": {"times": [1.0], "decided": [1, 2]}}', "2 decided for 1 times"),
+        ("p.json", "{}", "no video in it"),
+        ("p.json", "[]", "predictions are a dict of times by id"),
+        ("p.csv", "id,time\nv,x\n", "line 2, time: 'x' is not a number"),
+        ("p.csv", "id,time\nv,nan\n", "line 2, time: nan is not a finite number"),
+        ("p.csv", "video,time\nv,1\n", "column 'id' is missing"),
+        ("p.csv", 'id,time\n"v"x,1\n', "line 2: not CSV"),
+        ("p.jsonl", lines(HEADER, {"type": "boundary", "time": 1.0}), "line 2: a boundary without 'onset'"),
+        ("p.jsonl", lines(HEADER) + "oops\n" + lines(END), "line 2: not JSON"),
+        ("p.jsonl", lines(HEADER, HEADER), "line 2: a second header of video 'a clip'"),
+        ("p.jsonl", lines({"type": "note"}), "no header and no boundary"),
+        ("p.jsonl", lines(HEADER, [1]), "line 2: an object is wanted"),
+        ("p.mp4", "x", "predictions are a folder or end in .jsonl"),
+        ("p.json", "", "the file is empty"),
+    ],
+)
+def test_a_bad_file_gets_one_clear_line(tmp_path: Path, name: str, content: str, complaint: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(LabelError) as refused:
+        read_predictions(path)
+    assert complaint in str(refused.value)
+    assert name in str(refused.value)
+
+
+def test_a_folder_without_results_and_one_with_a_video_twice_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(LabelError, match=r"no \.jsonl file in this folder"):
+        read_predictions(tmp_path)
+    for name in ("one.jsonl", "two.jsonl"):
+        (tmp_path / name).write_text(lines(HEADER, END))
+    with pytest.raises(LabelError, match="video 'a clip' stands in two places"):
+        read_predictions(tmp_path)
+
+
+def test_onsets_that_are_not_known_cannot_be_scored(tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text('{"v": [1.0]}')
+    with pytest.raises(LabelError, match="video 'v' has no onsets"):
+        read_predictions(tmp_path / "p.json").at("onset")

@@ -1,0 +1,260 @@
+"""`ongebd evaluate`: its report, and one clear line with exit status 2 for each mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ongebd.cli import main
+
+Official = Callable[..., dict[str, dict[str, object]]]
+PNG = b"\x89PNG"
+
+
+@pytest.fixture
+def files(tmp_path: Path, official: Official) -> dict[str, Path]:
+    """A small set of labels, the output of two runs, and a folder for the report."""
+    labels = official(
+        aaaaaaaaaaa=(10.0, [[2.0, 5.0], [2.2, 5.1, 8.0], [5.0]]),
+        bbbbbbbbbbb=(8.0, [[4.0], [3.8], [4.1]]),
+        ccccccccccc=(9.0, [[3.0, 6.0], [3.1], [3.2, 6.1]]),
+        low=(9.0, [[3.0]]),
+    )
+    labels["low"]["f1_consis_avg"] = 0.1
+    paths = {name: tmp_path / name for name in ("labels.pkl", "run", "run2.json", "report")}
+    paths["labels.pkl"].write_bytes(pickle.dumps(labels))
+    paths["run"].mkdir()
+    for stem, boundaries in (
+        ("x_aaaaaaaaaaa_000001", [(2.1, 1.9, 2.4), (7.0, 6.9, 7.1)]),
+        ("bbbbbbbbbbb", []),
+    ):
+        records: list[dict[str, object]] = [{"type": "header", "source": f"{stem}.mp4"}]
+        records += [{"type": "boundary", "time": t, "onset": o, "decided": d} for t, o, d in boundaries]
+        records.append({"type": "end", "complete": True})
+        (paths["run"] / f"{stem}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    paths["run2.json"].write_text(
+        json.dumps({"aaaaaaaaaaa": [2.0, 5.0], "ccccccccccc": [3.0], "stranger": [1.0]})
+    )
+    return paths
+
+
+def run(files: dict[str, Path], *more: str, predictions: str = "run") -> int:
+    names = ["--labels", str(files["labels.pkl"]), "--predictions", str(files[predictions])]
+    draws = [] if "--resamples" in more else ["--resamples", "50"]
+    return main(["evaluate", *names, *draws, *more])
+
+
+def report(files: dict[str, Path], *more: str, predictions: str = "run") -> dict[str, Any]:
+    assert run(files, "--out", str(files["report"]), *more, predictions=predictions) == 0
+    return json.loads((files["report"] / "report.json").read_text())  # type: ignore[no-any-return]
+
+
+def test_the_report_has_scores_floors_human_skill_delay_and_counts(files: dict[str, Path]) -> None:
+    found = report(files)
+    assert found["scored"] == "centre"
+    assert found["n"] == 3
+    assert found["labels"]["sha256"]
+    assert found["videos"] | {"hours_watched": 0} == {
+        "labelled": 4,
+        "filtered": 1,
+        "skipped": 0,
+        "scored": 3,
+        "found": 2,
+        "missing": 1,
+        "empty": 1,
+        "out_of_range_detections": 0,
+        "hours_watched": 0,
+    }
+    assert found["predictions"]["matched_exactly"] == 1
+    assert found["predictions"]["not_exact"] == {"x_aaaaaaaaaaa_000001": "aaaaaaaaaaa"}
+    assert found["absolute"]["0.25"]["f1"] == pytest.approx(2 / 7)  # 1 of 2 detections, 5 boundaries in all
+    assert len(found["absolute"]["1.0"]["f1_interval"]) == 2
+    assert found["absolute"]["0.5"]["false_alarms_per_hour"] == pytest.approx(200)
+    assert set(found["floors"]) == {"clock", "uniform", "random"}
+    assert found["floors"]["clock"]["figures"]["average"]["detail"].startswith("every ")
+    assert found["human"]["each annotator in turn"]["n"] == 3
+    assert found["delay"]["n"] == 1
+    assert found["delay"]["median"] == pytest.approx(0.4)
+    assert found["f1_within_delay"]["rows"]["0.1"]["tp"] == 0
+    assert found["f1_within_delay"]["rows"]["0.5"]["tp"] == 1
+
+
+def test_skill_is_the_share_of_the_way_from_the_best_floor_to_the_human(files: dict[str, Path]) -> None:
+    found = report(files)
+    for figure, skill in found["skill"].items():
+        floors = [floor["figures"][figure]["f1"] for floor in found["floors"].values()]
+        human = found["human"]["each annotator in turn"]["figures"][figure]
+        assert skill["floor_f1"] == max(floors)
+        assert skill["human_f1"] == human
+        if human <= max(floors):
+            assert skill["value"] is None
+            assert "best floor" in skill["why_none"]
+        else:
+            kind, _, place = figure.partition(" ")
+            rows = found["relative" if kind in ("average", "relative") else "absolute"]
+            f1 = rows[place or "average"]["f1"]
+            assert skill["value"] == pytest.approx((f1 - max(floors)) / (human - max(floors)))
+
+
+def test_the_report_can_be_read_and_its_pictures_are_there(files: dict[str, Path]) -> None:
+    report(files)
+    text = (files["report"] / "report.md").read_text()
+    for part in (
+        "sha256 of the labels",
+        "floor: clock",
+        "human: each annotator in turn",
+        "skill",
+        "n = 3 videos",
+    ):
+        assert part in text
+    names = {file.name for file in files["report"].iterdir()}
+    pictures = {"f1_against_threshold.png", "f1_against_allowed_delay.png", "delays.png"}
+    assert names == pictures | {"report.md", "report.json"}
+    assert all((files["report"] / name).read_bytes().startswith(PNG) for name in pictures)
+
+
+def test_onsets_are_scored_where_asked_and_the_report_says_so(files: dict[str, Path]) -> None:
+    found = report(files, "--score", "onset")
+    assert found["scored"] == "onset"
+    assert found["delay"]["median"] == pytest.approx(1.9 - 2.0)
+    text = (files["report"] / "report.md").read_text()
+    assert "the onset" in text
+    assert "the centre" not in text
+
+
+def test_predictions_without_decisions_have_no_delay_and_say_why(files: dict[str, Path]) -> None:
+    found = report(files, predictions="run2.json")
+    assert found["delay"]["median"] is None
+    assert "do not say when" in found["delay"]["why_none"]
+    assert not (files["report"] / "delays.png").exists()
+    assert found["predictions"]["unknown_ids"] == ["stranger"]
+
+
+def test_two_systems_are_compared_on_the_same_videos(files: dict[str, Path], capsys: Any) -> None:
+    found = report(files, "--compare", str(files["run2.json"]))
+    assert found["n"] == found["other"]["n"] == 3
+    for figure, place in (("average", "average"), ("relative 0.05", "0.05")):
+        difference = found["relative"][place]["f1"] - found["other"]["relative"][place]["f1"]
+        assert found["difference"][figure]["f1"] == pytest.approx(difference)
+    assert "Paired bootstrap over the same n = 3 videos" in capsys.readouterr().out
+
+
+def test_skipping_missing_videos_compares_what_both_have(files: dict[str, Path]) -> None:
+    found = report(files, "--missing", "skip", "--compare", str(files["run2.json"]))
+    assert found["n"] == found["other"]["n"] == 1
+    assert found["relative"]["average"]["f1_interval"] is None  # one video cannot vary
+
+
+def test_single_annotators_give_no_skill_and_say_why(files: dict[str, Path]) -> None:
+    files["labels.pkl"].write_bytes(
+        pickle.dumps({"aaaaaaaaaaa": {"video_duration": 10.0, "substages_timestamps": [[2.0]]}})
+    )
+    found = report(files, predictions="run2.json")
+    assert found["skill"]["average"]["value"] is None
+    assert "no video has two annotators" in found["skill"]["average"]["why_none"]
+
+
+def test_tapos_shows_the_rule_in_frames_beside_the_one_in_seconds(files: dict[str, Path]) -> None:
+    found = report(files, "--dataset", "tapos", predictions="run2.json")
+    assert found["videos"]["filtered"] == 0
+    assert set(found["relative_in_frames"]) == {"f1", "average"}
+
+
+def test_frames_are_scored_as_frames_and_as_seconds(files: dict[str, Path]) -> None:
+    files["run2.json"].write_text(
+        json.dumps({"aaaaaaaaaaa": [50, 125], "bbbbbbbbbbb": [100], "ccccccccccc": [75, 150]})
+    )
+    found = report(files, "--unit", "frames", predictions="run2.json")
+    assert found["relative"]["average"]["f1"] == 1.0
+    assert found["relative_in_frames"]["average"] == 1.0
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return os.system, ("touch ran",)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("labels.pkl", pickle.dumps({"v": Evil()}), "labels.pkl: refused, the pickle asks for"),
+        ("labels.pkl", pickle.dumps({"v": [1.0] * 99})[:-30], "labels.pkl: not a whole pickle"),
+        ("labels.pkl", pickle.dumps({}), "labels.pkl: no labelled video in it"),
+        ("labels.pkl", b"", "labels.pkl: the file is empty"),
+        ("run2.json", pickle.dumps({"v": Evil()}), "run2.json: not UTF-8 text"),
+        ("run2.json", b'{"aaaaaaaaaaa": [NaN]}', "position 1: nan is not a finite number"),
+        ("run2.json", b'{"someone": [1.0], "else": [2.0]}', "none of its ids (2) is in"),
+        ("run2.json", b'{"aaaaaaaaaaa": [1.0], "x_aaaaaaaaaaa": [2.0]}', "both fall on video 'aaaaaaaaaaa'"),
+    ],
+)
+def test_a_mistake_gets_one_line_status_2_and_no_report(
+    files: dict[str, Path],
+    capsys: Any,
+    monkeypatch: Any,
+    tmp_path: Path,
+    name: str,
+    content: bytes,
+    complaint: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files[name].write_bytes(content)
+    assert run(files, "--out", str(files["report"]), predictions="run2.json") == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert error.startswith("ongebd: ")
+    assert len(error.splitlines()) == 1
+    assert not files["report"].exists()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_unsorted_negative_and_late_times_are_counted_not_refused(
+    files: dict[str, Path], capsys: Any
+) -> None:
+    files["run2.json"].write_text(json.dumps({"aaaaaaaaaaa": [5.0, 2.0, -1.0, 11.0]}))
+    found = report(files, predictions="run2.json")
+    assert found["videos"]["out_of_range_detections"] == 2
+    assert any("1 video with times out of order" in note for note in found["predictions"]["notes"])
+    assert "2 before 0 or after the end" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "complaint"),
+    [
+        ("--resamples", "-1", "resamples is -1"),
+        ("--seed", "-1", "seed is -1"),
+        ("--score", "middle", "--score"),
+        ("--id-pattern", "(", "not a regular expression"),
+        ("--min-consistency", "2", "no video has f1_consis_avg of 2"),
+        ("--ids", "nowhere.csv", "nowhere.csv: no such file"),
+        ("--out", "labels.pkl", "is a file; name a folder"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(
+    files: dict[str, Path],
+    capsys: Any,
+    monkeypatch: Any,
+    tmp_path: Path,
+    option: str,
+    value: str,
+    complaint: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(files, option, value) == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert len(error.splitlines()) == 1
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing_behind(
+    files: dict[str, Path], capsys: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert run(files, "--out", str(tmp_path / "file" / "report")) == 2
+    assert "the report cannot be written there" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "in the way"
