@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import av
 import numpy as np
 import pytest
 
+from ongebd.backbones import registry
+
 CLIPS = Path(__file__).resolve().parents[3] / "shared" / "clips" / "open"
 FIRST_AND_LATER = (0, 30)
+
+
+@pytest.fixture(autouse=True)
+def _no_network_outlives_its_test() -> Iterator[None]:
+    """The registry keeps what it made; networks of 94 MB that only one test wants would fill the memory."""
+    before = dict(registry._made)
+    yield
+    registry._made.clear()
+    registry._made.update(before)
 
 
 @pytest.fixture(scope="session")

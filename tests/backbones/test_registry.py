@@ -21,7 +21,8 @@ def test_the_same_object_comes_back_for_the_same_name_and_threads() -> None:
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match=r"^no backbone is called 'vgg'; there is efficientnet_lite0$"):
+    known = "efficientnet_lite0, resnet50, tsn-kinetics, tsn-sthv2"
+    with pytest.raises(ConfigError, match=rf"^no backbone is called 'vgg'; there is {known}$"):
         backbones.get("vgg")
 
 
@@ -29,3 +30,16 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
 def test_threads_are_at_least_one(threads: int) -> None:
     with pytest.raises(ConfigError, match=f"at least 1 thread, not {threads}"):
         backbones.get("efficientnet_lite0", threads)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"weights": "w.pth"}, "leave out --weights"),
+        ({"device": "cuda"}, "leave out --device"),
+        ({"precision": "float16"}, "leave out --device and --precision"),
+    ],
+)
+def test_the_default_takes_no_settings_of_torchs(options: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigError, match=f"^efficientnet_lite0: .*{said}"):
+        backbones.get("efficientnet_lite0", **options)

@@ -48,6 +48,6 @@ class WindowMean:
 
     def anticipate(self, past: npt.NDArray[np.float32]) -> Feature:
         """The mean direction of the past; past is (n, D), the result (D,)."""
-        norms = np.linalg.norm(past, axis=1, keepdims=True)
-        mean: Feature = (past / norms).mean(axis=0, dtype=np.float32)
-        return mean
+        exact = past.astype(np.float64)  # squares in float32 overflow from 1e19 on, and vanish under 1e-23
+        mean = (exact / np.linalg.norm(exact, axis=1, keepdims=True)).mean(axis=0)
+        return np.asarray(mean, np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite, nan
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -38,7 +39,8 @@ class Anticipator(Protocol):
 def cosine_error(feature: Feature, anticipated: Feature) -> float:
     """ε_t = (1 − cos(f_t, f̂_t)) / 2, in [0, 1], computed in float64 (the paper's prediction error).
 
-    An anticipation of norm zero says nothing, and gives the error of one at right angles: 1/2.
+    An anticipation of norm zero says nothing, and gives the error of one at right angles: 1/2. One that is
+    not finite gives NaN.
 
     >>> import numpy as np
     >>> east, north = np.float32([1, 0]), np.float32([0, 2])
@@ -50,4 +52,6 @@ def cosine_error(feature: Feature, anticipated: Feature) -> float:
     norms = float(np.sqrt((f @ f) * (g @ g)))
     if norms == 0.0:
         return 0.5
-    return min(1.0, max(0.0, (1.0 - float(f @ g) / norms) / 2.0))
+    if not isfinite(norms):
+        return nan
+    return float(np.clip((1.0 - (f @ g) / norms) / 2.0, 0.0, 1.0))

@@ -11,6 +11,9 @@ from typing import Self
 
 from ongebd.errors import ConfigError, FeatureError
 
+# Squares of larger errors would overflow. NaN is not at most this either.
+_LARGEST = 1e150
+
 
 class BoundaryDiscriminator:
     """Calls a frame positive when its error is an outlier among the last Δ errors.
@@ -89,17 +92,17 @@ class BoundaryDiscriminator:
         """Test one error, then let it join the queue.
 
         Args:
-            error: ε_t, in [0, 1] for the cosine error; any finite number will do.
+            error: ε_t, in [0, 1] for the cosine error; any number from 0 to 1e150 will do.
 
         Returns:
             Itself, so that `obd.update(error).is_boundary` reads well.
 
         Raises:
-            FeatureError: The error is NaN or infinite; the state is as before.
+            FeatureError: The error is NaN, infinite or absurdly large; the state is as before.
         """
         error = float(error)
-        if not isfinite(error):
-            raise FeatureError(f"a prediction error must be finite, not {error}")
+        if not abs(error) <= _LARGEST:
+            raise FeatureError(f"a prediction error must be a number of at most 1e150, not {error}")
         self.mean, self.std = _moments(self._queue)
         spread = max(self.std, self.min_std)
         self.threshold = max(self.mean + self.tau * spread, self.min_error)

@@ -8,35 +8,11 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-_HIDDEN = "***"
-# `user:password@`, up to the last @ of the authority.
-_USER_INFO = re.compile(r"(?<=://)[^/?#|]*@")
-# The same where the password holds an unescaped / ? or #: what follows the colon is no port.
-_BROKEN_USER_INFO = re.compile(r"(?<=://)[^/?#@|\[]*:(?!\d*(?:[/?|]|$))[^|]*@")
-_SECRET_QUERY = re.compile(
-    r"([?&;#][^=&;#|]*(?:pass|pwd|token|key|secret|sig|auth|cred|user|login)[^=&;#|]*=)[^&;#|\s]*",
-    re.IGNORECASE,
-)
+from ongebd.video.naming import HIDDEN
+from ongebd.video.naming import public_name as public_name
+
 _NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f]+')
 _LONGEST_STEM = 200  # bytes: leaves room for an ending and for a number
-
-
-def public_name(source: str) -> str:
-    """Hide the credentials of every URL in a text: user and password, and query values that look secret.
-
-    A key that is part of a URL's path (as some streaming services have) cannot be told from a path.
-
-    Example:
-        >>> public_name("rtsp://admin:hunter2@10.0.0.7:554/live?channel=1&token=abc")
-        'rtsp://***@10.0.0.7:554/live?channel=1&token=***'
-        >>> public_name("holiday at 5@home.mp4")
-        'holiday at 5@home.mp4'
-    """
-    if "://" not in source:
-        return source
-    for pattern in (_USER_INFO, _BROKEN_USER_INFO):
-        source = pattern.sub(f"{_HIDDEN}@", source)
-    return _SECRET_QUERY.sub(rf"\g<1>{_HIDDEN}", source)
 
 
 def printable(text: str) -> str:
@@ -76,7 +52,7 @@ def _stem(source: str) -> str:
         return "stdin"
     if "://" in source:
         address = re.split(r"[?#]", public_name(source))[0].removesuffix("/")
-        stem = _NOT_IN_FILE_NAMES.sub("_", PurePosixPath(address).stem.replace(f"{_HIDDEN}@", ""))
+        stem = _NOT_IN_FILE_NAMES.sub("_", PurePosixPath(address).stem.replace(f"{HIDDEN}@", ""))
     else:
         stem = Path(source).stem
     raw = os.fsencode(stem or "video")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from fractions import Fraction
 from typing import Any, Self
 
 from ongebd.errors import ConfigError
 from ongebd.estimator import BoundaryDiscriminator
 from ongebd.streaming.runs import BoundaryRuns
+from ongebd.video.sampling import exact_rate
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,6 +65,10 @@ class StreamConfig:
                 hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
                 raise ConfigError(f"unknown setting {name!r}: {hint}")
         return replace(self, **changes)
+
+    def rate(self) -> Fraction:
+        """The rate to sample to, in frames a second, exact."""
+        return exact_rate(self._value("fps"))
 
     def discriminator(self) -> BoundaryDiscriminator:
         """A new discriminator with these settings."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ongebd.backbones import Backbone
 from ongebd.errors import ConfigError, FeatureError
 from ongebd.estimator import Anticipator, cosine_error
+from ongebd.estimator.distances import ErrorFunction
 from ongebd.streaming.config import StreamConfig
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
@@ -30,8 +31,15 @@ class OnlineDetector:
 
     latency: float = 0.0
 
-    def __init__(self, backbone: Backbone, anticipator: Anticipator, config: StreamConfig) -> None:
+    def __init__(
+        self,
+        backbone: Backbone,
+        anticipator: Anticipator,
+        config: StreamConfig,
+        error: ErrorFunction = cosine_error,
+    ) -> None:
         self.config = config
+        self._error = error
         self._backbone = backbone
         self._anticipator = anticipator
         self._discriminator = config.discriminator()
@@ -68,11 +76,16 @@ class OnlineDetector:
         time = float(time)
         if not isfinite(time):
             raise ConfigError(f"frame {self._index}: its time must be a number of seconds, not {time}")
-        self._check(feature, time)
+        feature = self._checked(feature, time)
         left_open = self.new_epoch() if self._time is not None and time < self._time else None
 
         seen = min(self._seen, len(self._past))
-        error = cosine_error(feature, self._anticipator.anticipate(self._past[-seen:])) if seen else 0.0
+        error = self._error(feature, self._anticipator.anticipate(self._past[-seen:])) if seen else 0.0
+        if not isfinite(error):
+            raise FeatureError(
+                f"{self._where(time)}: the anticipated feature has NaN or infinity in it; check the weights"
+                f" of {self._anticipator.name}"
+            )
         decision = self._judge(error, time, tested=seen > 0)
         if left_open is not None:
             decision = replace(decision, boundary=left_open)
@@ -114,8 +127,14 @@ class OnlineDetector:
             step.boundary,
         )
 
-    def _check(self, feature: Feature, time: float) -> None:
-        where = f"frame {self._index} at {time:.3f} s"
+    def _where(self, time: float) -> str:
+        return f"frame {self._index} at {time:.3f} s"
+
+    def _checked(self, feature: Feature, time: float) -> Feature:
+        """The feature in float32, in which it is kept; or an error that names the frame."""
+        where = self._where(time)
+        with np.errstate(over="ignore"):  # said below, in words
+            feature = np.asarray(feature, np.float32)
         if feature.shape != self._past.shape[1:]:
             wanted, given = self._past.shape[1:], feature.shape
             raise FeatureError(f"{where}: the feature has shape {given}, but the backbone's is {wanted}")
@@ -126,6 +145,7 @@ class OnlineDetector:
             )
         if square == 0.0:
             raise FeatureError(f"{where}: the feature has norm zero; check the backbone's weights")
+        return feature
 
     def _forget(self) -> None:
         self._seen = 0

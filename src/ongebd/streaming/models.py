@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ongebd import backbones
 from ongebd.backbones import Backbone
 from ongebd.baselines.naive import Persistence, WindowMean
 from ongebd.errors import ConfigError
-from ongebd.estimator import Anticipator
+from ongebd.estimator import Anticipator, cosine_error
+from ongebd.estimator.distances import ERRORS, ErrorFunction
 from ongebd.streaming.config import StreamConfig
 from ongebd.streaming.detector import OnlineDetector
+from ongebd.streaming.trained import read_trained
 
 DEFAULT_MODEL = "window-mean"
 
@@ -62,11 +65,12 @@ class Model:
     backbone: Backbone
     defaults: StreamConfig
     _anticipator: Callable[[int], Anticipator]
+    _error: ErrorFunction = cosine_error
 
     def configured(self, config: StreamConfig | None = None, **settings: Any) -> StreamConfig:
         """The settings of a stream: `config` changed by `settings`, the model's own where it has None."""
         filled = (config or StreamConfig()).changed(settings).filled(self.defaults)
-        filled.discriminator(), filled.runs()  # raises for a value outside its range
+        filled.rate(), filled.discriminator(), filled.runs()  # raises for a value outside its range
         return filled
 
     def stream(self, config: StreamConfig | None = None, **settings: Any) -> OnlineDetector:
@@ -86,7 +90,8 @@ class Model:
         False
         """
         filled = self.configured(config, **settings)
-        return OnlineDetector(self.backbone, self._anticipator(filled.window or 1), filled)
+        window = 1 if filled.window is None else filled.window
+        return OnlineDetector(self.backbone, self._anticipator(window), filled, self._error)
 
 
 def model_names() -> list[str]:
@@ -94,18 +99,64 @@ def model_names() -> list[str]:
     return sorted(_RECIPES)
 
 
-def load(name: str = DEFAULT_MODEL, *, threads: int = 1) -> Model:
-    """Load a model by name.
+def load(
+    name: str = DEFAULT_MODEL,
+    *,
+    threads: int = 1,
+    device: str | None = None,
+    weights: Path | str | None = None,
+) -> Model:
+    """Load a model by name, or a trained one from its folder.
 
     Args:
-        name: One of `model_names()`.
+        name: One of `model_names()`, or the path of a folder that `ongebd train` wrote.
         threads: CPU threads for one frame's inference. Streams of one process are best served by one each.
+        device: Where a trained anticipator computes, with torch: "cuda", say. None: on the CPU, without torch
+            where the folder has the ONNX file. A PyTorch backbone computes there too.
+        weights: The checkpoint of a trained model's backbone, where that is neither in our wheel nor fetched
+            by itself.
 
     Raises:
-        ConfigError: There is no model of that name.
+        ConfigError: There is no model of that name, or the folder is none or does not fit.
+        MissingExtraError: Torch is needed and not installed.
     """
     if name not in _RECIPES:
-        raise ConfigError(f"unknown model {name!r}; there are {', '.join(model_names())}")
+        folder = Path(name)
+        if not folder.is_dir():
+            raise ConfigError(
+                f"unknown model {name!r}; there are {', '.join(model_names())}, and folders of trained models"
+            )
+        return _load_trained(folder, threads, device, weights)
+    if device is not None or weights is not None:
+        raise ConfigError(f"{name} takes no device and no weights: nothing in it was trained")
     recipe = _RECIPES[name]
     backbone = backbones.get(recipe.backbone, threads=threads)
     return Model(name, recipe.summary, backbone, recipe.defaults, recipe.anticipator)
+
+
+def _load_trained(folder: Path, threads: int, device: str | None, weights: Path | str | None) -> Model:
+    """A trained model with the very backbone that it was trained on."""
+    trained = read_trained(folder)
+    name = trained.backbone.split("@")[0]
+    if name == backbones.DEFAULT:
+        backbone = backbones.get(name, threads=threads, weights=weights)
+    else:
+        backbone = backbones.get(name, threads=threads, weights=weights, device=device or "cpu")
+    if "@" in trained.backbone and backbone.identity != trained.backbone:
+        raise ConfigError(
+            f"{folder}: was trained on features of {trained.backbone}, and here there is {backbone.identity};"
+            " extract and train again"
+        )
+    if backbone.dim != trained.shape.dim:
+        raise ConfigError(
+            f"{folder}: takes features of {trained.shape.dim} numbers, {backbone.name} gives {backbone.dim}"
+        )
+    window = trained.settings.window or trained.shape.window
+    anticipator = trained.anticipator(window, threads=threads, device=device)
+
+    def anticipating(asked: int) -> Anticipator:
+        return anticipator if asked == window else trained.anticipator(asked)  # which says what is wrong
+
+    return Model(
+        trained.name, trained.summary, backbone, trained.settings, anticipating, ERRORS[trained.shape.metric]
+    )

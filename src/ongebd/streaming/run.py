@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-
-from ongebd.backbones import Backbone
+from ongebd.features.pipeline import frame_features
 from ongebd.streaming.config import StreamConfig
 from ongebd.streaming.models import DEFAULT_MODEL, Model, load
-from ongebd.types import Boundary, Decision, Detection, Epoch, Feature, Frame
+from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
 from ongebd.video import Source, VideoReader, prefetch
 
 
@@ -69,10 +65,11 @@ class SourceRun:
             short_side=model.backbone.resize_size,
             stream=stream,
             # A rate that the user gave outright also times a source that has no timestamps.
-            source_fps=source_fps or (config.fps if config is not None else None),
+            source_fps=config.fps if source_fps is None and config is not None else source_fps,
         )
         self._backbone = model.backbone
         self._workers = workers or min(4, os.cpu_count() or 1)
+        self._running: Generator[Event, None, None] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -80,13 +77,19 @@ class SourceRun:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._running is not None:  # its decoding thread must be gone before the source is closed
+            self._running.close()
         self.video.close()
 
     def __iter__(self) -> Generator[Event, None, None]:
+        self._running = self._events()
+        return self._running
+
+    def _events(self) -> Generator[Event, None, None]:
         epoch = 0
         with (
             closing(prefetch(self.video, ahead=2 * self._workers)) as frames,
-            closing(_features(frames, self._backbone, self._workers)) as features,
+            closing(frame_features(frames, self._backbone, self._workers)) as features,
         ):
             for frame, feature in features:
                 if frame.epoch != epoch:
@@ -150,30 +153,3 @@ def detect(
                 case Epoch():
                     pass  # they stand in run.video.epochs
     return Detection(boundaries, decisions, float(run.video.duration), run.video.epochs, run.video.warnings)
-
-
-def _features(
-    frames: Iterable[Frame], backbone: Backbone, workers: int
-) -> Generator[tuple[Frame, Feature], None, None]:
-    """The feature of each frame, in order; a bounded number is worked on at once."""
-
-    def embed(frame: Frame) -> Feature:
-        feature: Feature = backbone.embed(backbone.crop(frame.rgb)[np.newaxis])[0]
-        return feature
-
-    under_way: deque[tuple[Frame, Future[Feature]]] = deque()
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="ongebd-backbone")
-    try:
-        for frame in frames:
-            under_way.append((frame, pool.submit(embed, frame)))
-            if len(under_way) > workers:
-                yield _oldest(under_way)
-        while under_way:
-            yield _oldest(under_way)
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _oldest(under_way: deque[tuple[Frame, Future[Feature]]]) -> tuple[Frame, Feature]:
-    frame, feature = under_way.popleft()
-    return frame, feature.result()

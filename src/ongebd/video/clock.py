@@ -57,7 +57,7 @@ class Clock:
         self._last_pts: Fraction | None = None
         self._newest_dts: Fraction | None = None
         self.untimed = 0
-        """Frames that had no timestamp of their own."""
+        """Frames timed by the assumed rate, for no timestamp was seen yet."""
         self.reordered = False
         """Whether presentation stamps were found to be in the order of decoding."""
 
@@ -79,7 +79,7 @@ class Clock:
 
         by_pts = self._trust_pts and presented is not None
         stamp, shift = (presented, self._pts_shift) if by_pts else (decoded, self._dts_shift)
-        self.untimed += stamp is None and shift is None
+        self.untimed += stamp is None and self._pts_shift is None and self._dts_shift is None
         time = self._next(shown) if stamp is None or shift is None else stamp + shift
 
         broke = None

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from types import TracebackType
 from typing import Self
 
 import av.error
-import numpy as np
 from av.codec.context import ThreadType
 from av.packet import Packet
 from av.video.frame import VideoFrame
-from av.video.reformatter import Interpolation, VideoReformatter
 from av.video.stream import VideoStream
 
 from ongebd.errors import SourceError
-from ongebd.geometry import fit_short_side
-from ongebd.types import Epoch, Frame, ImageU8
-from ongebd.video.clock import DEFAULT_RATE, Clock
-from ongebd.video.sampling import Sampler
-from ongebd.video.source import Source, open_container, pick_stream, reason, source_name
-from ongebd.video.upright import Turn, apply_turn, turn_of
+from ongebd.types import Epoch, Frame
+from ongebd.video.clock import DEFAULT_RATE, Clock, Tick
+from ongebd.video.rgb import RgbMaker
+from ongebd.video.sampling import Sampler, exact_rate
+from ongebd.video.source import Source, has_stamps, open_container, pick_stream, reason, source_name
 
 
 class VideoReader:
@@ -40,7 +38,7 @@ class VideoReader:
 
     Raises:
         SourceError: The source cannot be opened, has no video, or nothing of it can be decoded.
-        ConfigError: fps is not positive.
+        ConfigError: fps or source_fps is not a number above 0.
     """
 
     def __init__(
@@ -53,13 +51,13 @@ class VideoReader:
         source_fps: float | Fraction | None = None,
     ) -> None:
         self.name = source_name(source)
-        self._sampler = None if fps is None else Sampler(_exact(fps))
-        self._short_side = short_side
-        self._source_fps = None if source_fps is None else Sampler(_exact(source_fps)).fps
-        self._reformatter = VideoReformatter()
+        self._sampler = None if fps is None else Sampler(exact_rate(fps))
+        self._source_fps = None if source_fps is None else exact_rate(source_fps)
+        self._rgb = RgbMaker(short_side)
         self._container = open_container(source)
         rate = self._source_fps or DEFAULT_RATE
         self._clock = Clock(rate, trust_pts=self._container.format.name != "avi")
+        self._stamped = has_stamps(self._container)
         try:
             self._stream = pick_stream(self._container, stream, self.name)
         except SourceError:
@@ -78,6 +76,8 @@ class VideoReader:
         """Frames decoded so far, sampled or not."""
         self.damaged = 0
         """Packets that did not decode and frames that the decoder flagged as damaged."""
+        self.gaps = 0
+        """Packets around which the container found data missing (or pieces joined)."""
         self.epochs: list[Epoch] = []
         self._notes: list[str] = []
         self._packets = 0
@@ -107,6 +107,8 @@ class VideoReader:
             notes.append("its presentation times are out of order: decoding times are used instead")
         if self.damaged:
             notes.append(f"{self.damaged} packets or frames were damaged; {self.decoded} frames were decoded")
+        if self.gaps:
+            notes.append(f"data is missing, or pieces were joined, at {self.gaps} places of the container")
         if self._sampler is not None and self._sampler.shortfall:
             notes.append(
                 f"the source gives {self._sampler.rate:.4g} frames/s, fewer than the"
@@ -117,8 +119,7 @@ class VideoReader:
     def __iter__(self) -> Iterator[Frame]:
         index, last_format = 0, None
         for picture in self._pictures():
-            time_base = picture.time_base or self._time_base
-            tick = self._clock.tick(picture.pts, picture.dts, picture.duration, time_base)
+            tick = self._tick(picture)
             this_format = (picture.width, picture.height, picture.format.name)
             broke = tick.broke or _change(last_format, this_format)
             last_format = this_format
@@ -129,14 +130,28 @@ class VideoReader:
             self.duration = max(self.duration, tick.time + tick.duration)
             if self._sampler is not None and not self._sampler.take(tick.time):
                 continue
-            yield Frame(
-                index, tick.time, self._upright_rgb(picture), len(self.epochs), picture.pts, self._time_base
-            )
+            pts = picture.pts if self._stamped else None
+            yield Frame(index, tick.time, self._rgb(picture), len(self.epochs), pts, self._time_base)
             index += 1
         if not self.decoded and self._packets:
             raise SourceError(
                 f"{self.name}: none of its {self._packets} video packets could be decoded"
                 f" ({self.codec}); record or download it again"
+            )
+        self._note_what_is_missing()
+
+    def _tick(self, picture: VideoFrame) -> Tick:
+        time_base = picture.time_base or self._time_base
+        if not self._stamped:
+            return self._clock.tick(None, None, 0, time_base)
+        return self._clock.tick(picture.pts, picture.dts, picture.duration, time_base)
+
+    def _note_what_is_missing(self) -> None:
+        """Compare what came with what the container claims to hold, where it may be believed."""
+        claimed, came = _claimed_duration(self._stream), float(self.duration)
+        if self._stamped and claimed is not None and claimed - came > 0.5:
+            self._notes.append(
+                f"it claims to last {claimed:.3f} s, but could be read for {came:.3f} s: cut off or damaged"
             )
 
     @property
@@ -158,6 +173,7 @@ class VideoReader:
                 yield from self._decode(None)
                 return
             self._packets += packet.size > 0
+            self.gaps += packet.is_corrupt
             yield from self._decode(packet)
 
     def _decode(self, packet: Packet[VideoStream] | None) -> Iterator[VideoFrame]:
@@ -173,23 +189,6 @@ class VideoReader:
             self.damaged += picture.is_corrupt
             yield picture
 
-    def _upright_rgb(self, picture: VideoFrame) -> ImageU8:
-        width, height = picture.width, picture.height
-        if self._short_side is not None:
-            width, height = fit_short_side(width, height, self._short_side)
-        rgb = self._reformatter.reformat(
-            picture, width, height, "rgb24", interpolation=Interpolation.BICUBIC, threads=1
-        ).to_ndarray()
-        turn: Turn = turn_of(picture)
-        return apply_turn(np.asarray(rgb, dtype=np.uint8), turn)
-
-
-def _exact(fps: float | Fraction) -> Fraction:
-    """A rate as a fraction; the floats that mean NTSC rates (29.97, 23.976, …) become those."""
-    rate = Fraction(fps)
-    ntsc = Fraction(round(float(fps) * 1.001) * 1000, 1001)
-    return ntsc if not isinstance(fps, Fraction | int) and abs(float(ntsc) - fps) < 0.006 else rate
-
 
 def _change(before: tuple[int, int, str] | None, now: tuple[int, int, str]) -> str | None:
     if before is None or before == now:
@@ -197,9 +196,18 @@ def _change(before: tuple[int, int, str] | None, now: tuple[int, int, str]) -> s
     return "the picture changed from {}x{} {} to {}x{} {}".format(*before, *now)
 
 
-def _expected_duration(stream: VideoStream, container_duration: int | None) -> float | None:
+def _claimed_duration(stream: VideoStream) -> float | None:
+    """Seconds that the stream itself is said to last, by its header or by Matroska's DURATION tag."""
     if stream.duration is not None and stream.time_base is not None and stream.duration > 0:
         return float(stream.duration * stream.time_base)
+    tag = re.fullmatch(r"(\d+):(\d+):(\d+(?:\.\d+)?)", stream.metadata.get("DURATION", ""))
+    return int(tag[1]) * 3600 + int(tag[2]) * 60 + float(tag[3]) if tag else None
+
+
+def _expected_duration(stream: VideoStream, container_duration: int | None) -> float | None:
+    claimed = _claimed_duration(stream)
+    if claimed is not None:
+        return claimed
     if container_duration is not None and container_duration > 0:
         return container_duration / av.time_base
     return None

@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import floor
+from math import floor, isfinite
 
 from ongebd.errors import ConfigError
 
 # Slots begin early: a file's clock may tick in whole milliseconds, and a camera's frames jitter.
 _EARLY = Fraction(1, 4)
+
+
+def exact_rate(fps: float | Fraction) -> Fraction:
+    """A rate in frames a second as a fraction.
+
+    A float that stands for one of NTSC's rates (29.97, 23.976, …) becomes that: a whole number × 1000/1001.
+
+    >>> exact_rate(29.97), exact_rate(6.0), exact_rate(12.5)
+    (Fraction(30000, 1001), Fraction(6, 1), Fraction(25, 2))
+
+    Raises:
+        ConfigError: The rate is not a number above 0.
+    """
+    if not (isfinite(fps) and fps > 0):
+        raise ConfigError(f"fps must be a number above 0, not {float(fps):g}")
+    rate = fps if isinstance(fps, Fraction) else Fraction(float(fps))
+    if isinstance(fps, Fraction) or rate.denominator == 1:
+        return rate
+    ntsc = Fraction(round(rate * 1001 / 1000) * 1000, 1001)
+    return ntsc if ntsc and abs(ntsc - rate) < Fraction(6, 1000) else rate
 
 
 class Sampler:
@@ -22,13 +42,11 @@ class Sampler:
     >>> [n for n in range(11) if sampler.take(Fraction(n, 30))]
     [0, 1, 3, 4, 5, 6, 8, 9, 10]
 
-    Raises:
-        ConfigError: The rate is not positive.
+    Args:
+        fps: Frames a second, above 0.
     """
 
     def __init__(self, fps: Fraction) -> None:
-        if fps <= 0:
-            raise ConfigError(f"fps must be above 0, not {float(fps):g}")
         self.fps = fps
         self._slot: int | None = None
         self._first: Fraction | None = None

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 from urllib.request import url2pathname
 
 import av
@@ -26,6 +26,9 @@ OPEN_TIMEOUT = 10.0
 READ_TIMEOUT = 30.0
 """Seconds that a network source may take to open, and to send its next packet."""
 
+_NO_TIMESTAMPS = 0x80  # FFmpeg's AVFMT_NOTIMESTAMPS
+# FFmpeg draws any .txt file as a terminal would show it, and calls that a video.
+_TEXT_ART = frozenset({"adf", "bin", "idf", "tty", "xbin"})
 _CAMERA_FORMATS = {"linux": "v4l2", "darwin": "avfoundation", "win32": "dshow"}
 
 
@@ -72,7 +75,7 @@ def pick_stream(container: InputContainer, number: int | None, name: str) -> Vid
         name: The source's name, for errors.
 
     Raises:
-        SourceError: There is no video, or not that many streams.
+        SourceError: There is no video, not that many streams, or no decoder for the one chosen.
     """
     videos = [s for s in container.streams.video if not _is_cover_art(s)]
     if not videos:
@@ -80,12 +83,18 @@ def pick_stream(container: InputContainer, number: int | None, name: str) -> Vid
         if container.streams.video:
             held = held.replace("video", "cover art")
         raise SourceError(f"{name}: has no video stream (it holds {held}); give a file with video in it")
-    if number is None:
-        return videos[0]
-    if not 0 <= number < len(videos):
-        listed = ", ".join(f"{i}: {s.codec_context.name} {s.width}x{s.height}" for i, s in enumerate(videos))
-        raise SourceError(f"{name}: has no video stream {number}; choose --stream from {listed}")
-    return videos[number]
+    chosen = 0 if number is None else number
+    if not 0 <= chosen < len(videos):
+        listed = ", ".join(f"{i}: {_described(stream)}" for i, stream in enumerate(videos))
+        raise SourceError(f"{name}: has no video stream {chosen}; choose --stream from {listed}")
+    if not _decodable(videos[chosen]):
+        raise SourceError(f"{name}: its video is in a codec that cannot be decoded here; convert it to H.264")
+    return videos[chosen]
+
+
+def has_stamps(container: InputContainer) -> bool:
+    """Whether the container can hold timestamps. Raw H.264, M-JPEG, … cannot: what FFmpeg says is a guess."""
+    return not container.format.flags & _NO_TIMESTAMPS
 
 
 def is_url(text: str) -> bool:
@@ -96,6 +105,16 @@ def is_url(text: str) -> bool:
 def reason(problem: BaseException) -> str:
     """FFmpeg's own words for an error, without the number and the address that PyAV puts around them."""
     return str(getattr(problem, "strerror", None) or problem) or type(problem).__name__
+
+
+def _decodable(stream: VideoStream) -> bool:
+    return getattr(stream, "codec_context", None) is not None
+
+
+def _described(stream: VideoStream) -> str:
+    if not _decodable(stream):
+        return "an unknown codec"
+    return f"{stream.codec_context.name} {stream.width}x{stream.height}"
 
 
 def _is_cover_art(stream: VideoStream) -> bool:
@@ -121,7 +140,9 @@ def _camera_device(text: str) -> tuple[str, str] | None:
 def _local_path(text: str) -> str:
     """A plain path from a path or a `file:` URL."""
     if text.lower().startswith("file://"):
-        return url2pathname(urlsplit(text).path)
+        path = urlsplit(text).path
+        # As bytes, for not every name on a disk is UTF-8; Windows has its own rules for drives.
+        return url2pathname(path) if os.name == "nt" else os.fsdecode(unquote_to_bytes(os.fsencode(path)))
     if text.lower().startswith("file:") and not Path(text).exists():
         return text[len("file:") :]
     return text
@@ -156,7 +177,7 @@ def _open(
     timeout: tuple[float, float] | None = None,
 ) -> InputContainer:
     try:
-        return av.open(
+        container = av.open(
             target,
             "r",
             format=format,
@@ -166,8 +187,14 @@ def _open(
         )
     except av.error.InvalidDataError:
         raise SourceError(f"{name}: is not a video that can be read ({_what_it_lacks(name)})") from None
+    except av.error.EOFError:
+        raise SourceError(f"{name}: ends before its first frame; fetch or record it again") from None
     except (av.error.FFmpegError, OSError, ValueError) as problem:
         raise SourceError(f"{name}: cannot be opened: {reason(problem)}") from None
+    if container.format.name in _TEXT_ART:
+        container.close()
+        raise SourceError(f"{name}: is a text file, not a video")
+    return container
 
 
 def _what_it_lacks(name: str) -> str:

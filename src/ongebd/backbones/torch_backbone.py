@@ -1,0 +1,158 @@
+"""Runs a backbone that is a PyTorch network, on the CPU or on a GPU."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ongebd.backbones.base import Features, FramesU8, check_frames
+from ongebd.backbones.preprocess import resize_and_crop
+from ongebd.errors import ConfigError
+from ongebd.types import ImageU8
+
+Precision = Literal["float32", "bfloat16", "float16"]
+"""In what the network computes. Its features are float32 always."""
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+# ImageNet's, of pixels in [0, 1]. mmaction2's [123.675, 116.28, 103.53] and [58.395, 57.12, 57.375] are the
+# same numbers for pixels in [0, 255].
+_MEAN = (0.485, 0.456, 0.406)
+_STD = (0.229, 0.224, 0.225)
+
+
+class TorchBackbone:
+    """A PyTorch network that takes normalised pictures (N, 3, S, S) and gives features (N, D).
+
+    One object may be used from several threads at once. On the CPU each call computes in `threads` threads.
+    In float32 on a GPU, PyTorch's own default holds: convolutions in TF32, which is as fine as float16.
+
+    Args:
+        name: The name under which the registry knows it.
+        network: With its weights; put into inference mode here.
+        dim: Numbers in a feature, D.
+        input_size: Height and width of the pictures that `embed` takes, in pixels.
+        resize_size: The shorter side, in pixels, of the picture out of which `crop` cuts the centre.
+        device: `cpu`, `cuda` or `cuda:N`.
+        precision: In what the network computes.
+        threads: Threads in which one call of `embed` computes, on the CPU.
+
+    Attributes:
+        identity: Name, first 12 digits of the sha256 of the weights, and the precision if not float32.
+
+    Raises:
+        ConfigError: There is no such device.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        network: nn.Module,
+        *,
+        dim: int,
+        input_size: int,
+        resize_size: int,
+        device: str = "cpu",
+        precision: Precision = "float32",
+        threads: int = 1,
+    ) -> None:
+        self.name = name
+        self.dim = dim
+        self.input_size = input_size
+        self.resize_size = resize_size
+        self.threads = threads
+        self.device = _device(device)
+        self.precision = precision
+        suffix = "" if precision == "float32" else f"+{precision}"
+        self.identity = f"{name}@{weights_hash(network.state_dict())[:12]}{suffix}"
+        self._dtype = _DTYPES[precision]
+        network = network.eval().to(self.device, self._dtype)
+        # Torch's own stubs lack this form.
+        self._network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._mean = torch.tensor(_MEAN, device=self.device).mul(255).view(1, 3, 1, 1)
+        self._std = torch.tensor(_STD, device=self.device).mul(255).view(1, 3, 1, 1)
+
+    def __repr__(self) -> str:
+        return f"<backbone {self.identity}: {self.dim} numbers a frame, on {self.device}>"
+
+    def crop(self, rgb: ImageU8) -> ImageU8:
+        """An upright picture of any size, made into one for `embed`; see `OnnxBackbone.crop`."""
+        return resize_and_crop(rgb, self.resize_size, self.input_size)
+
+    def embed(self, frames: FramesU8) -> Features:
+        """The features of some pictures.
+
+        Args:
+            frames: uint8, RGB, shape (N, S, S, 3), S being `input_size`; N may be 0.
+
+        Returns:
+            float32, shape (N, D).
+
+        Raises:
+            FrameError: Another type or shape.
+            ConfigError: The GPU has too little memory for so many pictures.
+        """
+        frames = check_frames(frames, self.input_size)
+        if not len(frames):
+            return np.empty((0, self.dim), np.float32)
+        try:
+            with torch.inference_mode(), self._computing_threads():
+                features = self._network(self._normalised(frames)).float().cpu()
+        except torch.OutOfMemoryError:
+            raise ConfigError(
+                f"{self.name}: {len(frames)} pictures at once are too many for the memory of {self.device};"
+                " give a smaller --batch"
+            ) from None
+        result: Features = features.numpy()
+        return result
+
+    def _normalised(self, frames: FramesU8) -> Tensor:
+        """(N, S, S, 3) uint8 → (N, 3, S, S), of mean 0 and deviation 1, with the channels last in memory."""
+        if not frames.flags.writeable:
+            frames = frames.copy()
+        pictures = torch.from_numpy(frames).to(self.device).permute(0, 3, 1, 2)
+        return ((pictures.float() - self._mean) / self._std).to(self._dtype)
+
+    @contextmanager
+    def _computing_threads(self) -> Iterator[None]:
+        """PyTorch's number of threads is the calling thread's own; it is given back as it was."""
+        before = torch.get_num_threads()
+        if self.device.type != "cpu" or before == self.threads:
+            yield
+            return
+        torch.set_num_threads(self.threads)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+def weights_hash(state: Mapping[str, Tensor]) -> str:
+    """The sha256 of a network's tensors, whichever file they came from.
+
+    Counters of batches are left out: only training uses them.
+    """
+    digest = hashlib.sha256()
+    for name in sorted(state):
+        if not name.endswith("num_batches_tracked"):
+            tensor = state[name].detach().cpu().float().contiguous()
+            digest.update(f"{name} {tuple(tensor.shape)}\n".encode())
+            digest.update(tensor.numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _device(text: str) -> torch.device:
+    try:
+        device = torch.device(text)
+    except RuntimeError:
+        raise ConfigError(f"--device {text}: no such kind of device; give cpu, cuda or cuda:0") from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        found = torch.cuda.device_count()
+        raise ConfigError(f"--device {text}: PyTorch sees {found} such GPUs here; give --device cpu")
+    return device

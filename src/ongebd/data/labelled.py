@@ -1,0 +1,192 @@
+"""Stored features and labels brought together: the videos that a model is trained and tested on."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ongebd.data.id_matching import match_ids
+from ongebd.data.label_set import LabelSet, VideoLabels
+from ongebd.data.numbers import FloatArray
+from ongebd.data.targets import NEAR, BoolArray, LabelRule, chosen_annotator, frame_targets
+from ongebd.errors import LabelError
+
+# 1y60SfvKbxY_s00002_79_481_81_895: the video, the shot, and from 79.481 s to 81.895 s of it.
+_INSTANCE = re.compile(r"(?P<video>.+)_s\d+_(?P<from>\d+_\d{1,3})_(?P<to>\d+_\d{1,3})")
+
+
+class StoredFeatures(Protocol):
+    """One video of a store."""
+
+    @property
+    def features(self) -> npt.NDArray[np.float16]:
+        """(T, D)."""
+
+    @property
+    def times(self) -> FloatArray:
+        """Seconds, (T,)."""
+
+    @property
+    def epochs(self) -> npt.NDArray[np.int32]:
+        """How often the clock had broken before each frame, (T,)."""
+
+
+class FeatureSource(Protocol):
+    """What is needed of a feature store (`ongebd.features.store.FeatureStore` is one)."""
+
+    @property
+    def dim(self) -> int:
+        """D."""
+
+    @property
+    def fps(self) -> float:
+        """Frames a second that the videos were sampled to."""
+
+    @property
+    def backbone(self) -> str:
+        """The backbone's identity."""
+
+    def ids(self) -> list[str]:
+        """The ids of all videos."""
+
+    def __getitem__(self, video_id: str, /) -> StoredFeatures:
+        """One video."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledVideo:
+    """A video, or an instance cut out of one, with its features and targets.
+
+    Attributes:
+        id: Its id among the labels.
+        features: float16, (T, D); a view into the store, read when it is used.
+        times: Seconds of each frame, by the labels' clock, (T,).
+        epochs: How often the clock had broken before each frame, (T,).
+        targets: y_t, (T,).
+    """
+
+    id: str
+    features: npt.NDArray[np.float16]
+    times: FloatArray
+    epochs: npt.NDArray[np.int32]
+    targets: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledVideos:
+    """All videos that have both features and labels.
+
+    Attributes:
+        videos: In the labels' order.
+        notes: What was left out, one line each.
+    """
+
+    videos: list[LabelledVideo]
+    notes: tuple[str, ...]
+
+
+def label_videos(
+    store: FeatureSource,
+    labels: LabelSet,
+    *,
+    rule: LabelRule = "exact",
+    near: float = NEAR,
+    id_pattern: str | None = None,
+) -> LabelledVideos:
+    """The videos of a store that are labelled, each with its targets.
+
+    TAPOS labels *instances*, stretches of a video. A store of instances is matched by their ids; where it has
+    the whole videos instead, the instances are cut out of them by the times in their ids.
+
+    Args:
+        store: Features.
+        labels: Labels.
+        rule: See `frame_targets`.
+        near: Likewise, seconds.
+        id_pattern: See `ongebd.data.id_matching`.
+
+    Raises:
+        LabelError: No video of the store is labelled, or an id is ambiguous.
+    """
+    match = match_ids(store.ids(), labels.videos, id_pattern)
+    stored = {label: name for name, label in match.label_of.items()}
+    whole = _instances_by_video(labels, stored) if labels.dataset == "tapos" else {}
+    spans = match_ids(match.unknown, whole, id_pattern) if whole else None
+    cut = {} if spans is None else {video: name for name, video in spans.label_of.items()}
+
+    videos = []
+    for label in labels.videos.values():
+        if label.id in stored:
+            videos.append(_labelled(store[stored[label.id]], label, rule, near))
+        elif (found := _INSTANCE.fullmatch(label.id)) and found["video"] in cut:
+            span = _seconds(found["from"]), _seconds(found["to"])
+            videos.append(_labelled(store[cut[found["video"]]], label, rule, near, span))
+    if not videos:
+        raise LabelError(
+            f"none of the {len(store.ids())} videos in the store is in {labels.source or 'the labels'};"
+            " check that the ids match"
+        )
+    unlabelled = len(match.unknown if spans is None else spans.unknown)
+    notes = []
+    if unlabelled:
+        notes.append(f"{unlabelled} videos of the store have no labels and are left out")
+    if len(videos) < len(labels):
+        notes.append(f"{len(labels) - len(videos)} labelled videos have no features and are left out")
+    return LabelledVideos(videos, tuple(notes))
+
+
+def random_split(
+    videos: Sequence[LabelledVideo], share: float, seed: int
+) -> tuple[list[LabelledVideo], list[LabelledVideo]]:
+    """The paper's random split into training and validation videos; each keeps the given order.
+
+    The draw depends on the ids and the seed alone, not on the order of the videos.
+
+    Args:
+        videos: All of them.
+        share: Of the validation videos, 0 to below 1; the paper: 0.2.
+        seed: Of the draw.
+    """
+    names = sorted(video.id for video in videos)
+    count = round(share * len(names))
+    drawn = {names[place] for place in np.random.default_rng(seed).permutation(len(names))[:count]}
+    return [v for v in videos if v.id not in drawn], [v for v in videos if v.id in drawn]
+
+
+def _labelled(
+    stored: StoredFeatures,
+    label: VideoLabels,
+    rule: LabelRule,
+    near: float,
+    span: tuple[float, float] | None = None,
+) -> LabelledVideo:
+    times, part = stored.times, slice(None)
+    if span is not None:
+        part = slice(int(np.searchsorted(times, span[0])), int(np.searchsorted(times, span[1], side="right")))
+        times = times[part] - span[0]
+    targets = frame_targets(times, chosen_annotator(label), rule, near)
+    return LabelledVideo(label.id, stored.features[part], times, stored.epochs[part], targets)
+
+
+def _instances_by_video(labels: LabelSet, stored: Mapping[str, str]) -> dict[str, list[str]]:
+    """The instances that the store has not got under their own ids, by video."""
+    by_video = defaultdict(list)
+    for name in labels.videos:
+        if name not in stored and (found := _INSTANCE.fullmatch(name)):
+            by_video[found["video"]].append(name)
+    return dict(by_video)
+
+
+def _seconds(text: str) -> float:
+    """79_481 → 79.481; the second part counts milliseconds."""
+    whole, milli = text.split("_")
+    return int(whole) + int(milli) / 1000

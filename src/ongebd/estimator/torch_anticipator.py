@@ -1,0 +1,57 @@
+"""A trained anticipator with torch, on a GPU or on the CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ongebd.errors import ConfigError
+from ongebd.estimator.anticipator import ConsistentEventAnticipator
+from ongebd.estimator.start import full_window
+from ongebd.types import Feature
+
+
+class TorchAnticipator:
+    """The anticipator in a folder that `ongebd train` wrote. It keeps no state; share it freely.
+
+    Args:
+        folder: With `model.safetensors` and `config.json`.
+        name: What to call it.
+        device: A torch device: cpu, cuda, cuda:1, …
+
+    Raises:
+        ConfigError: There is no such device, or the weights cannot be read.
+    """
+
+    def __init__(self, folder: Path, name: str, device: str = "cpu") -> None:
+        self.name = name
+        try:
+            self.device = torch.device(device)
+            self.model = load_anticipator(folder).to(self.device)
+        except (RuntimeError, AssertionError) as problem:  # torch says AssertionError where it has no CUDA
+            raise ConfigError(f"device {device}: {problem}") from None
+        self.window = self.model.config.window
+
+    @torch.inference_mode()
+    def anticipate(self, past: npt.NDArray[np.float32]) -> Feature:
+        """f̂_t, (D,), from the features before it, (n, D) with 1 ≤ n ≤ L."""
+        whole = torch.from_numpy(np.array(full_window(past, self.window), np.float32)).to(self.device)
+        result: Feature = self.model(whole[None])[0, -1].float().cpu().numpy()
+        return result
+
+
+def load_anticipator(folder: Path) -> ConsistentEventAnticipator:
+    """The network in a folder, in evaluation mode.
+
+    Raises:
+        ConfigError: Its files are missing or damaged.
+    """
+    try:
+        return ConsistentEventAnticipator.from_pretrained(folder).eval()
+    except ConfigError:
+        raise
+    except Exception as problem:  # noqa: BLE001 - safetensors and torch raise what a damaged file brings about
+        raise ConfigError(f"{folder}: no trained anticipator ({' '.join(str(problem).split())})") from None

@@ -1,0 +1,29 @@
+"""The features of many videos: one pipeline with the stream, and a store that training reads."""
+
+from ongebd.features.extract import (
+    ExtractConfig,
+    Extracted,
+    VideoFeatures,
+    Working,
+    extract,
+    sampling_identity,
+    video_features,
+)
+from ongebd.features.failures import Failure, Failures
+from ongebd.features.pipeline import frame_features
+from ongebd.features.store import FeatureStore, StoredVideo
+
+__all__ = [
+    "ExtractConfig",
+    "Extracted",
+    "Failure",
+    "Failures",
+    "FeatureStore",
+    "StoredVideo",
+    "VideoFeatures",
+    "Working",
+    "extract",
+    "frame_features",
+    "sampling_identity",
+    "video_features",
+]

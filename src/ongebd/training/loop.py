@@ -1,0 +1,299 @@
+"""The training, from top to bottom."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from ongebd.data.labelled import LabelledVideo
+from ongebd.errors import ConfigError
+from ongebd.estimator.anticipator import ConsistentEventAnticipator
+from ongebd.training.batches import Batch, BatchLoader, Features, place_features
+from ongebd.training.checkpoint import Progress, load_checkpoint, save_checkpoint, seed_everything
+from ongebd.training.config import TrainConfig, write_config
+from ongebd.training.curves import Curves
+from ongebd.training.dataset import Dataset, open_dataset
+from ongebd.training.errors_of_videos import errors_of_model
+from ongebd.training.model_folder import MODEL, save_model
+from ongebd.training.objective import Objective
+from ongebd.training.processes import Processes, joined
+from ongebd.training.report import Report, make_report, write_training_report
+from ongebd.training.validation import Validated, validate
+
+CHECKPOINT = "checkpoint.pt"
+
+StepFunction = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+"""`Objective.forward`, perhaps compiled or shared between processes."""
+
+_LOSS_EVERY = 20  # steps between two looks at the loss: each makes the host wait for the GPU
+
+
+class Watcher(Protocol):
+    """Who follows a training; the command line draws a bar."""
+
+    def say(self, line: str) -> None:
+        """A line for people."""
+
+    def step(self, epoch: int, step: int, steps: int, loss: float, windows_per_second: float) -> None:
+        """Steps done of an epoch, and the mean loss of it so far."""
+
+
+class Quiet:
+    """A watcher that says nothing."""
+
+    def say(self, line: str) -> None:
+        """Nothing."""
+
+    def step(self, epoch: int, step: int, steps: int, loss: float, windows_per_second: float) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trained:
+    """What came of a training.
+
+    Attributes:
+        model: The network of the best epoch.
+        progress: The history.
+        report: What the report says; None on all processes but the first.
+        last: Weights after the last epoch.
+    """
+
+    model: ConsistentEventAnticipator
+    progress: Progress
+    report: Report | None
+    last: dict[str, Tensor]
+
+
+def train(
+    config: TrainConfig,
+    *,
+    dataset: Dataset | None = None,
+    resume: bool = False,
+    watcher: Watcher | None = None,
+) -> Trained:
+    """Train an anticipator, validate it, and write model, checkpoint and report into `config.out`.
+
+    Run by `torchrun` it uses a GPU for each process, and the batch is shared between them.
+
+    Args:
+        config: Everything.
+        dataset: The data; None opens what the configuration names.
+        resume: Go on from the checkpoint in `config.out`, if there is one. The result is that of a training
+            that was never broken off; on the CPU to the bit.
+        watcher: Is told how it goes.
+
+    Raises:
+        OngebdError: Data, configuration or folder are not in order; the message says what to mend.
+    """
+    watcher = watcher or Quiet()
+    with joined(config.device) as processes:
+        if not processes.is_first:
+            watcher = Quiet()
+
+        # What is trained on, and where it goes.
+        out = _prepare_out(config, processes, resume)
+        dataset = dataset or open_dataset(config)
+        for note in dataset.notes:
+            watcher.say(note)
+        device = processes.device
+        features = place_features(dataset.training, device, config.features_in)
+        where = config.features_in if processes.is_first else "host"  # only the first one validates
+        held_out = place_features(dataset.validation, device, where)
+        loader = _loader(config, dataset, features, processes)
+
+        # What is trained.
+        seed_everything(config.seed)
+        torch.set_float32_matmul_precision("high" if device.type == "cuda" else "highest")
+        model = ConsistentEventAnticipator(config.model(dataset.dim)).to(device).train()
+        optimizer = torch.optim.AdamW(
+            model.parameters(), lr=config.lr, weight_decay=config.weight_decay, fused=device.type == "cuda"
+        )
+        progress = Progress()
+        if resume and (out / CHECKPOINT).exists():
+            progress = load_checkpoint(out / CHECKPOINT, config, model, optimizer, device)
+            watcher.say(f"going on from epoch {progress.epoch}, step {progress.step}")
+        objective = prepared(Objective(model, config), config, processes)
+
+        # The training.
+        curves = Curves(out if config.tensorboard and processes.is_first else None)
+        while progress.epoch < config.epochs:
+            _epoch(config, progress, loader, objective, model, optimizer, processes, out, watcher)
+            loss = progress.loss_sum / max(1, loader.steps(progress.epoch))
+            row: dict[str, Any] = {"epoch": progress.epoch, "loss": loss}
+            is_last = progress.epoch + 1 == config.epochs
+            if processes.is_first and (is_last or (progress.epoch + 1) % config.validate_every == 0):
+                few = dataset.validation[: config.validation_limit]
+                result = _validate(config, dataset, model, few, held_out, device)
+                row |= {"threshold": result.threshold, "figures": result.figures}
+                row |= {"error_boundary": result.histograms.mean_boundary}
+                row |= {"error_elsewhere": result.histograms.mean_elsewhere}
+                value = result.figures[config.select_by]
+                watcher.say(_line(row, config.select_by))
+                if value > progress.best:
+                    progress.best, progress.best_epoch = value, progress.epoch
+                    save_model(out / MODEL, model, config, dataset, result.threshold)
+            curves.epoch(row)
+            progress.history.append(row)
+            progress.epoch, progress.step, progress.loss_sum = progress.epoch + 1, 0, 0.0
+            if processes.is_first:
+                save_checkpoint(out / CHECKPOINT, config, progress, model, optimizer)
+            processes.wait()
+        curves.close()
+
+        # What came of it.
+        last = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
+        best = ConsistentEventAnticipator.from_pretrained(out / MODEL).to(device)
+        report = None
+        if processes.is_first:
+            watcher.say("validating the best epoch, and the anticipators that need no training")
+            report = make_report(config, dataset, best, held_out, device, progress)
+            save_model(out / MODEL, best, config, dataset, report.threshold)
+            write_training_report(report, out)
+            for line in report.findings:
+                watcher.say(line)
+        processes.wait()
+        return Trained(best, progress, report, last)
+
+
+def _epoch(
+    config: TrainConfig,
+    progress: Progress,
+    loader: BatchLoader,
+    objective: StepFunction,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    processes: Processes,
+    out: Path,
+    watcher: Watcher,
+) -> None:
+    """One pass over the training videos, or what is left of it."""
+    steps, began, first = loader.steps(progress.epoch), time.perf_counter(), progress.step
+    losses: list[Tensor] = []  # on the device: looking at each would make the host wait
+    for batch in loader.epoch(progress.epoch, skip=progress.step):
+        losses.append(train_step(objective, optimizer, batch, precision(config, processes.device)))
+        progress.step += 1
+        write = bool(config.checkpoint_every) and progress.step % (config.checkpoint_every or 1) == 0
+        if write or progress.step % _LOSS_EVERY == 0 or progress.step == steps:
+            # One by one, in float64: the sum does not depend on where it was interrupted.
+            for loss in torch.stack(losses).tolist():
+                progress.loss_sum += loss
+            losses.clear()
+            if not math.isfinite(progress.loss_sum):
+                raise ConfigError(
+                    f"the loss is no number any more at epoch {progress.epoch + 1}, step {progress.step}:"
+                    " lower lr, or set precision to float32"
+                )
+            speed = (progress.step - first) * loader.windows_in_batch / (time.perf_counter() - began)
+            watcher.step(progress.epoch, progress.step, steps, progress.loss_sum / progress.step, speed)
+        if write and processes.is_first:
+            save_checkpoint(out / CHECKPOINT, config, progress, model, optimizer)
+
+
+def train_step(
+    objective: StepFunction,
+    optimizer: torch.optim.Optimizer,
+    batch: Batch,
+    autocast: Callable[[], AbstractContextManager[Any]],
+) -> Tensor:
+    """One step down the gradient of one batch; its loss, still on the device."""
+    with autocast():
+        loss, _ = objective(batch.frames, batch.targets, batch.lead, batch.weight, batch.count)
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return loss.detach().clone()
+
+
+def precision(config: TrainConfig, device: torch.device) -> Callable[[], AbstractContextManager[Any]]:
+    """The autocast of a step."""
+    low = config.precision == "bfloat16" or (config.precision == "auto" and device.type == "cuda")
+    if not low:
+        return nullcontext
+    return lambda: torch.autocast(device.type, torch.bfloat16)
+
+
+def prepared(objective: Objective, config: TrainConfig, processes: Processes) -> StepFunction:
+    """The objective, shared between processes and compiled, where that is asked for."""
+    module: nn.Module = objective
+    if processes.world > 1:
+        ids = [processes.device] if processes.device.type == "cuda" else None
+        module = DistributedDataParallel(module, device_ids=ids, gradient_as_bucket_view=True)
+    if config.compile == "off" or (config.compile == "auto" and processes.device.type != "cuda"):
+        return module
+    mode = "reduce-overhead" if config.compile == "graphs" else "default"
+    compiled: StepFunction = torch.compile(module, mode=mode, dynamic=False)
+    return compiled
+
+
+def _loader(config: TrainConfig, dataset: Dataset, features: Features, processes: Processes) -> BatchLoader:
+    runs = config.batch // config.run
+    if runs % processes.world:
+        raise ConfigError(
+            f"batch / run ({runs}) must be a multiple of the {processes.world} processes; change batch or run"
+        )
+    return BatchLoader(
+        dataset.tape,
+        features,
+        processes.device,
+        runs=runs,
+        seed=config.seed,
+        balanced=config.balanced,
+        rank=processes.rank,
+        world=processes.world,
+    )
+
+
+def _validate(
+    config: TrainConfig,
+    dataset: Dataset,
+    model: ConsistentEventAnticipator,
+    videos: Sequence[LabelledVideo],
+    features: Features,
+    device: torch.device,
+) -> Validated:
+    """The network on some of the first validation videos."""
+    return validate(
+        "classifier" if config.is_baseline else "cea",
+        videos,
+        errors_of_model(model, videos, features, device),
+        dataset.labels,
+        config.stream(dataset.fps, 1.0),
+        select_by=config.select_by,
+        obd=config.obd,
+    )
+
+
+def _prepare_out(config: TrainConfig, processes: Processes, resume: bool) -> Path:
+    """The folder of the results, made if it is not there."""
+    if not config.out:
+        raise ConfigError("no folder for the results: say --out, or out in the configuration")
+    out = Path(config.out)
+    if (out / CHECKPOINT).exists() and not resume:
+        raise ConfigError(f"{out}: a training is in it already; say --resume to go on, or another --out")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if processes.is_first:
+            write_config(config, out / "config.yaml")
+    except OSError as problem:
+        raise ConfigError(f"{out}: cannot be written to ({problem.strerror}); name another --out") from None
+    processes.wait()
+    return out
+
+
+def _line(row: dict[str, Any], select_by: str) -> str:
+    figures = row["figures"]
+    return (
+        f"epoch {row['epoch'] + 1}: loss {row['loss']:.4f}, {select_by} F1 {figures[select_by]:.3f} at"
+        f" {row['threshold']:g}, error {row['error_boundary']:.3f} on boundaries and"
+        f" {row['error_elsewhere']:.3f} elsewhere"
+    )

@@ -1,0 +1,69 @@
+"""Writing a trained model's folder (`ongebd.streaming.trained` reads it)."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.estimator.anticipator import ConsistentEventAnticipator
+from ongebd.estimator.torch_anticipator import load_anticipator
+from ongebd.streaming.trained import ONNX_FILE, write_about
+from ongebd.training.config import TrainConfig
+from ongebd.training.dataset import Dataset
+
+MODEL = "model"
+"""The model's folder in the folder of a training."""
+
+
+def save_model(
+    folder: Path, model: ConsistentEventAnticipator, config: TrainConfig, dataset: Dataset, threshold: float
+) -> None:
+    """Write weights, shape, settings, and the ONNX file if `onnx` is installed.
+
+    Args:
+        folder: Where to; files of an older model there are overwritten.
+        model: The network.
+        config: How it was trained.
+        dataset: On what.
+        threshold: The best τ on the validation videos; the configuration's own goes before.
+
+    Raises:
+        ConfigError: The folder cannot be written to.
+    """
+    tau = config.tau if config.tau is not None else threshold if config.obd else 1.5
+    chosen = "given" if config.tau is not None or not config.obd else "chosen on the validation videos"
+    summary = (
+        f"CEA trained on {len(dataset.training)} videos of {dataset.labels.dataset}; τ = {tau:g} was {chosen}"
+    )
+    try:
+        model.save_pretrained(folder)
+        write_about(
+            folder, backbone=dataset.backbone, settings=config.stream(dataset.fps, tau), summary=summary
+        )
+    except OSError as problem:
+        raise ConfigError(f"{folder}: cannot be written ({problem.strerror})") from None
+    if model.config.head == "anticipation" and find_spec("onnx") is not None:
+        export(folder, model)
+
+
+def export(folder: Path, model: ConsistentEventAnticipator | None = None) -> Path:
+    """Write `model.onnx` beside a model's weights.
+
+    Args:
+        folder: The model's.
+        model: The network; None reads it from the folder.
+
+    Returns:
+        The file.
+
+    Raises:
+        ConfigError: There is no model, or the file cannot be written.
+        MissingExtraError: `onnx` is not installed.
+    """
+    try:
+        from ongebd.training.onnx_export import export_onnx
+    except ModuleNotFoundError as problem:
+        raise MissingExtraError.of(problem.name, "train") from None
+    export_onnx(model or load_anticipator(folder), folder / ONNX_FILE)
+    return folder / ONNX_FILE

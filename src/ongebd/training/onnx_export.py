@@ -1,0 +1,172 @@
+"""The anticipator as an ONNX file for the CPU runtime. Needs `onnx` beside torch.
+
+The graph is written layer by layer instead of traced: it needs nothing but `onnx`, is the same whatever
+torch's version, and what is constant is folded into it: the projected token, the positions, and the scale of
+the attention. It is held to the torch model in `tests/training/test_onnx_export.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from torch import Tensor, nn
+
+from ongebd.errors import ConfigError
+from ongebd.estimator.anticipator import ConsistentEventAnticipator, DecoderLayer
+
+_OPSET, _IR_VERSION = 17, 8  # old enough for every onnxruntime that we support
+
+Floats = npt.NDArray[np.float32]
+
+
+def export_onnx(model: ConsistentEventAnticipator, path: Path) -> None:
+    """Write the file: `past` (L, D) float32 → `anticipated` (D,) float32.
+
+    Args:
+        model: A network that anticipates.
+        path: Where to; written whole or not at all.
+
+    Raises:
+        ConfigError: The network is a classifier, or the file cannot be written.
+    """
+    config = model.config
+    if config.head != "anticipation":
+        raise ConfigError("a classifier, the ablation's baseline, is not exported: it anticipates nothing")
+    writer = _Graph(config.heads)
+    writer.network(model)
+    graph = helper.make_graph(
+        writer.nodes,
+        "anticipator",
+        [helper.make_tensor_value_info("past", TensorProto.FLOAT, [config.window, config.dim])],
+        [helper.make_tensor_value_info("anticipated", TensorProto.FLOAT, [config.dim])],
+        writer.weights,
+    )
+    proto = helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", _OPSET)],
+        ir_version=_IR_VERSION,
+        producer_name="ongebd",
+    )
+    onnx.checker.check_model(proto)
+    unfinished = path.with_suffix(".new")
+    try:
+        unfinished.write_bytes(proto.SerializeToString())
+        unfinished.replace(path)
+    except OSError as problem:
+        unfinished.unlink(missing_ok=True)
+        raise ConfigError(f"{path}: cannot be written ({problem.strerror})") from None
+
+
+class _Graph:
+    """Collects nodes and weights; each method adds a part and returns the name of its output."""
+
+    def __init__(self, heads: int) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: list[onnx.TensorProto] = []
+        self.heads = heads
+
+    def network(self, model: ConsistentEventAnticipator) -> None:
+        """From past (L, D) to anticipated (D,)."""
+        project, bias = _linear(model.project)
+        positions = _array(model.positions)  # (L + 1, W)
+        token = _array(model.token) @ project + bias + positions[-1]  # (W,), constant
+        x = self.node("MatMul", "past", self.weight(project))  # (L, W)
+        x = self.node("Add", x, self.weight(bias + positions[:-1]))
+        x = self.node("Concat", x, self.weight(token[None]), axis=0)  # (L + 1, W)
+        layers = [layer for layer in model.layers if isinstance(layer, DecoderLayer)]
+        for place, layer in enumerate(layers):
+            x = self.layer(layer, x, tokens=len(positions), last_only=place == len(layers) - 1)
+        out = self.linear(self.normalised(x, model.norm), *_linear(model.head))  # (1, D)
+        if model.config.residual:
+            mean = self.node("ReduceMean", "past", axes=[0], keepdims=1)  # (1, D)
+            out = self.node("Add", out, mean)
+        self.node("Reshape", out, self.shape(-1), output="anticipated")
+
+    def layer(self, layer: DecoderLayer, x: str, *, tokens: int, last_only: bool) -> str:
+        """One decoder layer: (S, W) → (S, W), or (1, W) where `last_only`."""
+        normed = asking = self.normalised(x, layer.attention_norm)
+        if last_only:
+            last = self.integers(tokens - 1)
+            x, asking = self.node("Gather", x, last, axis=0), self.node("Gather", normed, last, axis=0)
+        attended = self.attention(layer, asking, normed, causal=None if last_only else tokens)
+        x = self.node("Add", x, self.linear(attended, *_linear(layer.attended)))
+        hidden = self.gelu(self.linear(self.normalised(x, layer.ffn_norm), *_linear(layer.up)))
+        return self.node("Add", x, self.linear(hidden, *_linear(layer.down)))
+
+    def attention(self, layer: DecoderLayer, asking: str, normed: str, *, causal: int | None) -> str:
+        """Attention of `asking` (Q, W) to `normed` (S, W), masked if `causal` tokens are given."""
+        weight, bias = _linear(layer.query)
+        width = weight.shape[0]
+        scale = np.float32(1 / math.sqrt(width / self.heads))
+        query = self.split(self.linear(asking, weight * scale, bias * scale), (1, 0, 2))  # (H, Q, W/H)
+        pair, pair_bias = _linear(layer.key_value)
+        key = self.linear(normed, pair[:, :width].copy(), pair_bias[:width])
+        value = self.linear(normed, pair[:, width:].copy(), pair_bias[width:])
+        scores = self.node("MatMul", query, self.split(key, (1, 2, 0)))  # (H, Q, S)
+        if causal is not None:
+            mask = np.triu(np.full((causal, causal), -np.inf, np.float32), 1)
+            scores = self.node("Add", scores, self.weight(mask))
+        mixed = self.node("MatMul", self.node("Softmax", scores, axis=-1), self.split(value, (1, 0, 2)))
+        mixed = self.node("Transpose", mixed, perm=[1, 0, 2])
+        return self.node("Reshape", mixed, self.shape(-1, width))
+
+    def split(self, x: str, order: tuple[int, int, int]) -> str:
+        """(S, W) → (S, H, W/H), in another order of the axes."""
+        parts = self.node("Reshape", x, self.shape(0, self.heads, -1))
+        return self.node("Transpose", parts, perm=list(order))
+
+    def normalised(self, x: str, norm: object) -> str:
+        """Layer normalisation over the last axis."""
+        assert isinstance(norm, nn.LayerNorm)
+        scale, bias = self.weight(_array(norm.weight)), self.weight(_array(norm.bias))
+        return self.node("LayerNormalization", x, scale, bias, epsilon=norm.eps, axis=-1)
+
+    def linear(self, x: str, weight: Floats, bias: Floats) -> str:
+        """The product with a weight, and a bias."""
+        return self.node("Gemm", x, self.weight(weight), self.weight(bias))
+
+    def gelu(self, x: str) -> str:
+        """GELU, as x · (1 + erf(x / √2)) / 2, which onnxruntime fuses."""
+        erf = self.node("Erf", self.node("Div", x, self.weight(np.float32(math.sqrt(2)))))
+        one_more = self.node("Add", erf, self.weight(np.float32(1)))
+        return self.node("Mul", self.node("Mul", x, one_more), self.weight(np.float32(0.5)))
+
+    def node(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        """Any node; its output's name."""
+        name = output or f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
+        return name
+
+    def weight(self, value: Floats | np.float32) -> str:
+        """A constant of floats."""
+        return self._constant(np.asarray(value, np.float32))
+
+    def shape(self, *sizes: int) -> str:
+        """A constant shape."""
+        return self._constant(np.array(sizes, np.int64))
+
+    def integers(self, *values: int) -> str:
+        """Constant indices."""
+        return self._constant(np.array(values, np.int64))
+
+    def _constant(self, value: npt.NDArray[np.generic]) -> str:
+        name = f"w{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        return name
+
+
+def _array(tensor: object) -> Floats:
+    assert isinstance(tensor, Tensor)
+    return tensor.detach().float().cpu().numpy()
+
+
+def _linear(module: object) -> tuple[Floats, Floats]:
+    """Weight (in, out) and bias (out,) of a linear layer."""
+    assert isinstance(module, nn.Linear)
+    return np.ascontiguousarray(_array(module.weight).T), _array(module.bias)

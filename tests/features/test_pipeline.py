@@ -1,0 +1,63 @@
+"""The pipeline that the stream and extraction share: order, bounds, batches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from ongebd.features import frame_features
+from ongebd.types import Frame
+
+
+def frames(count: int, taken: list[int] | None = None) -> Iterator[Frame]:
+    for i in range(count):
+        if taken is not None:
+            taken.append(i)
+        yield Frame(i, Fraction(i, 24), np.full((40, 60, 3), i, np.uint8))
+
+
+@pytest.mark.parametrize("batch", [1, 3, 64])
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_each_frame_gets_its_own_feature_in_order(backbone: object, workers: int, batch: int) -> None:
+    found = list(frame_features(frames(20), backbone, workers, batch))
+    assert [frame.index for frame, _ in found] == list(range(20))
+    assert [round(float(feature[0]) - 1) for _, feature in found] == list(range(20))
+
+
+def test_the_backbone_is_called_with_as_many_frames_as_asked_for(backbone: object) -> None:
+    list(frame_features(frames(10), backbone, 1, 4))
+    assert backbone.calls == [4, 4, 2]
+
+
+def test_no_more_frames_are_taken_than_are_worked_on(backbone: object) -> None:
+    taken: list[int] = []
+    found = frame_features(frames(100, taken), backbone, workers=2, batch=3)
+    next(found)
+    assert len(taken) <= 3 * (2 + 1)
+    found.close()
+
+
+def test_when_it_is_closed_its_threads_are_gone(backbone: object) -> None:
+    before = threading.active_count()
+    found = frame_features(frames(100), backbone, workers=4)
+    next(found)
+    assert threading.active_count() > before
+    found.close()
+    assert threading.active_count() == before
+
+
+def test_an_error_of_the_backbone_comes_out_at_its_frame(backbone: object) -> None:
+    def embed(some: np.ndarray) -> np.ndarray:
+        if some[0, 0, 0, 0] == 5:
+            raise ValueError("no feature of this one")
+        return np.ones((len(some), 48), np.float32)
+
+    backbone.embed = embed
+    found = frame_features(frames(10), backbone, workers=2)
+    assert [next(found)[0].index for _ in range(5)] == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match="no feature of this one"):
+        next(found)

@@ -1,0 +1,213 @@
+"""What can be decoded is, what could not is counted and told, what cannot be opened is refused in a line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ongebd.errors import SourceError
+from ongebd.video import VideoReader
+
+COUNT = 60
+
+
+@pytest.fixture
+def pictures(make_scene):
+    """Moving scenes: enough bytes a frame that damage hits some and not all."""
+    scenes = [make_scene(seed, 256, 192) for seed in range(COUNT // 10)]
+    return [np.roll(scenes[n // 10], 2 * n, axis=1) for n in range(COUNT)]
+
+
+def scramble(path, start: float, end: float) -> None:
+    """Overwrite a part of a file, told as shares of its size, with noise."""
+    data = bytearray(path.read_bytes())
+    first, last = int(start * len(data)), int(end * len(data))
+    data[first:last] = np.random.default_rng(0).bytes(last - first)
+    path.write_bytes(data)
+
+
+def cut(path, end: float) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: int(end * len(data))])
+
+
+@pytest.mark.parametrize(
+    ("ending", "codec", "told"),
+    [
+        ("mp4", "libx264", "packets or frames were damaged"),
+        ("avi", "mpeg4", "packets or frames were damaged"),
+        ("ts", "libx264", "data is missing"),
+    ],
+)
+def test_frames_after_a_corrupt_middle_are_read_and_the_loss_is_told(
+    tmp_path, make_video, read, pictures, ending, codec, told
+):
+    path = make_video(tmp_path / f"middle.{ending}", pictures, codec=codec, options={"g": "12"})
+    scramble(path, 0.4, 0.5)
+    video, frames = read(path)
+    times = [frame.time for frame in frames]
+    assert 20 < len(frames) <= COUNT
+    assert times == sorted(times)
+    assert times[-1] > 2, "nothing was read after the damage"
+    assert any(told in warning for warning in video.warnings), video.warnings
+
+
+def test_matroska_takes_up_again_after_damage(tmp_path, make_video, read, pictures):
+    # Matroska holds no frame count, and its demuxer keeps what it skipped to itself: nothing to tell here.
+    path = make_video(tmp_path / "middle.mkv", pictures, options={"g": "12"})
+    scramble(path, 0.4, 0.5)
+    _, frames = read(path)
+    assert 20 < len(frames) < COUNT
+    assert frames[-1].time > 2
+
+
+@pytest.mark.parametrize(
+    ("ending", "codec", "muxing", "told"),
+    [
+        ("mp4", "libx264", {"movflags": "faststart"}, "it claims to last 2.400 s, but could be read for"),
+        ("mkv", "libx264", None, "it claims to last 2.400 s, but could be read for"),
+        ("avi", "mpeg4", None, "data is missing"),
+    ],
+)
+def test_a_truncated_tail_is_read_up_to_the_cut_and_told(
+    tmp_path, make_video, read, pictures, ending, codec, muxing, told
+):
+    path = make_video(
+        tmp_path / f"tail.{ending}", pictures, codec=codec, options={"g": "12"}, container_options=muxing
+    )
+    cut(path, 0.6)
+    video, frames = read(path)
+    assert 5 < len(frames) < COUNT
+    assert any(told in warning for warning in video.warnings), video.warnings
+
+
+def test_a_truncated_transport_stream_is_simply_shorter(tmp_path, make_video, read, pictures):
+    path = make_video(tmp_path / "tail.ts", pictures)
+    cut(path, 0.6)
+    _, frames = read(path)
+    assert 10 < len(frames) < COUNT
+
+
+def test_a_sound_file_says_nothing(tmp_path, make_video, read, pictures):
+    for ending in ("mp4", "mkv", "ts", "avi"):
+        video, frames = read(make_video(tmp_path / f"sound.{ending}", pictures[:20]))
+        assert (video.warnings, video.damaged, video.gaps, len(frames)) == ([], 0, 0, 20)
+
+
+def test_nothing_is_said_of_missing_time_when_the_reader_stops_early(tmp_path, make_video, pictures):
+    path = make_video(tmp_path / "whole.mp4", pictures)
+    with VideoReader(path) as video:
+        next(iter(video))
+        assert video.warnings == []
+
+
+def test_a_video_of_which_nothing_decodes_is_refused(tmp_path, make_video, pictures):
+    path = make_video(tmp_path / "noise.mp4", pictures[:10])
+    data = bytearray(path.read_bytes())
+    first, last = data.index(b"mdat") + 4, data.index(b"moov") - 4
+    data[first:last] = np.random.default_rng(0).bytes(last - first)
+    path.write_bytes(data)
+    with VideoReader(path) as video, pytest.raises(SourceError) as refused:
+        list(video)
+    assert_names_cause_and_mend(refused, path, "none of its 10 video packets could be decoded")
+
+
+def test_a_codec_without_a_decoder_is_refused(tmp_path, make_video, pictures):
+    path = make_video(tmp_path / "strange.mp4", pictures[:3])
+    path.write_bytes(path.read_bytes().replace(b"avc1", b"zzzz"))
+    with pytest.raises(SourceError) as refused:
+        VideoReader(path)
+    assert_names_cause_and_mend(refused, path, "codec that cannot be decoded")
+
+
+def _no_index(path, make_video, pictures):
+    make_video(path, pictures)
+    cut(path, 0.6)  # an MP4's index is its end
+
+
+def _empty(path, *_):
+    path.write_bytes(b"")
+
+
+def _text(path, *_):
+    path.write_text("This is no video.\n" * 100)
+
+
+def _zeros(path, *_):
+    path.write_bytes(bytes(50_000))
+
+
+def _directory(path, *_):
+    path.mkdir()
+
+
+def _missing(path, *_):
+    pass
+
+
+def _header_only(path, make_video, pictures):
+    make_video(path, pictures[:1], container="matroska")
+    data = path.read_bytes()
+    path.write_bytes(data[: data.index(bytes.fromhex("1f43b675"))])  # up to the first cluster
+
+
+@pytest.mark.parametrize(
+    ("make", "cause"),
+    [
+        (_no_index, "is not a video that can be read"),
+        (_empty, "is empty"),
+        (_text, "is not a video that can be read"),
+        (_zeros, "is not a video that can be read"),
+        (_directory, "is a directory"),
+        (_missing, "no such file"),
+        (_header_only, "ends before its first frame"),
+    ],
+)
+def test_what_cannot_be_opened_is_refused_with_name_cause_and_mend(
+    tmp_path, make_video, pictures, make, cause
+):
+    path = tmp_path / "bad.mp4"
+    make(path, make_video, pictures)
+    with pytest.raises(SourceError) as refused:
+        VideoReader(path)
+    assert_names_cause_and_mend(refused, path, cause)
+
+
+def test_a_text_file_is_not_drawn_as_a_video(tmp_path):
+    path = tmp_path / "notes.txt"  # FFmpeg has a decoder that would
+    _text(path)
+    with pytest.raises(SourceError, match="is a text file, not a video"):
+        VideoReader(path)
+
+
+def test_a_file_that_may_not_be_read_is_refused(clip):
+    clip.chmod(0)
+    if os.access(clip, os.R_OK):
+        pytest.skip("this user may read every file")
+    with pytest.raises(SourceError, match=r"clip\.mp4: cannot be opened: Permission denied"):
+        VideoReader(clip)
+
+
+def test_a_refused_file_is_not_left_open(tmp_path):
+    open_files = Path("/proc/self/fd")
+    if not open_files.is_dir():
+        pytest.skip("this system does not list open files")
+    path = tmp_path / "bad.mp4"
+    _text(path)
+    before = len(list(open_files.iterdir()))
+    for _ in range(20):
+        with pytest.raises(SourceError):
+            VideoReader(path)
+    assert len(list(open_files.iterdir())) == before
+
+
+def assert_names_cause_and_mend(refused, path, cause: str) -> None:
+    message = str(refused.value)
+    assert message.startswith(f"{path}: ")
+    assert cause in message
+    assert "\n" not in message
+    assert len(message) > len(f"{path}: {cause}"), "no word on how to mend it"
+    assert refused.value.__cause__ is None

@@ -1,0 +1,217 @@
+"""What a user can name: paths of every kind, URLs, pipes, open files."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import io
+import os
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from ongebd.errors import SourceError
+from ongebd.video import VideoReader, source_name
+
+POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="such a name or pipe is for POSIX systems")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "with some spaces.mp4",
+        'it\'s "quoted".mp4',
+        "видео 動画 ビデオ.mp4",
+        "-i.mp4",
+        "a:b.mp4",
+        "http:colon.mp4",
+        "100%25 #1?.mp4",
+        "frame-%03d.mp4",
+        "pipe:0",
+        "a|b.mp4",
+        "new\nline.mp4",
+        "[0]*.mp4",
+    ],
+)
+@pytest.mark.parametrize("relative", [True, False], ids=["relative", "absolute"])
+def test_any_name_is_a_name(clip, read, monkeypatch, name, relative):
+    if os.name == "nt" and set(name) & set('"*?|:\n'):
+        pytest.skip("this system has no such names")
+    path = clip.with_name(name)
+    clip.rename(path)
+    monkeypatch.chdir(path.parent)
+    _, frames = read(name if relative else str(path))
+    assert len(frames) == 10
+
+
+@POSIX_ONLY
+def test_a_name_that_is_not_utf8(clip, read):
+    path = clip.with_name(os.fsdecode(b"\xff\xe9.mp4"))
+    try:
+        clip.rename(path)
+    except OSError:
+        pytest.skip("this file system takes no such names")
+    assert len(read(path)[1]) == 10
+    assert len(read(str(path))[1]) == 10
+    assert len(read(path.as_uri())[1]) == 10
+
+
+@pytest.mark.parametrize("name", ["plain.mp4", "a b.mp4", "100%.mp4", "é#?.mp4"])
+def test_a_file_url_is_decoded(clip, read, name):
+    if os.name == "nt" and "?" in name:
+        pytest.skip("this system has no such names")
+    path = clip.with_name(name)
+    clip.rename(path)
+    assert len(read(path.as_uri())[1]) == 10
+
+
+def test_a_file_url_without_slashes_is_a_path(clip, read, monkeypatch):
+    monkeypatch.chdir(clip.parent)
+    assert len(read("file:clip.mp4")[1]) == 10
+    assert len(read(f"file:{clip}")[1]) == 10
+
+
+@contextmanager
+def served(folder):
+    """The folder over HTTP on this machine; gives its URL."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    handler = functools.partial(Quiet, directory=os.fspath(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+
+
+def test_an_http_url(clip, make_video, make_numbered, read):
+    make_video(clip.with_name("stream.ts"), make_numbered(10))
+    with served(clip.parent) as url:
+        assert len(read(f"{url}/clip.mp4")[1]) == 10
+        assert len(read(f"{url}/stream.ts")[1]) == 10
+
+
+def test_an_http_url_that_is_not_there_is_refused(tmp_path):
+    with served(tmp_path) as url, pytest.raises(SourceError, match=r"none\.mp4: cannot be opened: .*404"):
+        VideoReader(f"{url}/none.mp4")
+
+
+@pytest.mark.parametrize("protocol", ["http", "https", "rtsp", "rtmp", "tcp"])
+def test_the_wheel_speaks_the_protocol_and_a_server_that_is_not_there_is_refused(protocol):
+    with pytest.raises(SourceError, match="cannot be opened: Connection refused"):
+        VideoReader(f"{protocol}://127.0.0.1:1/clip.mp4")
+
+
+def test_an_unknown_protocol_is_refused():
+    with pytest.raises(SourceError, match="gopher://x/y: cannot be opened: Protocol not found"):
+        VideoReader("gopher://x/y")
+
+
+def test_a_password_never_shows(tmp_path):
+    with pytest.raises(SourceError) as refused:
+        VideoReader("http://me:secret@127.0.0.1:1/clip.mp4")
+    assert "secret" not in str(refused.value)
+    assert "secret" not in source_name("rtsp://me:secret@camera/1")
+
+
+READ_STDIN = """
+import sys
+from ongebd.video import VideoReader
+with VideoReader("-") as video:
+    print([int(frame.time * 25) for frame in video])
+"""
+
+
+@POSIX_ONLY
+@pytest.mark.parametrize("ending", ["ts", "mkv"])
+def test_standard_input_from_a_pipe(tmp_path, make_video, make_numbered, ending):
+    path = make_video(tmp_path / f"clip.{ending}", make_numbered(10))
+    result = subprocess.run(
+        [sys.executable, "-c", READ_STDIN], input=path.read_bytes(), capture_output=True, check=True
+    )
+    assert result.stdout.decode().strip() == str([*range(10)])
+
+
+@POSIX_ONLY
+def test_standard_input_from_a_file_can_be_sought_in(clip):
+    with clip.open("rb") as stdin:  # an MP4 with its index at the end
+        result = subprocess.run(
+            [sys.executable, "-c", READ_STDIN], stdin=stdin, capture_output=True, check=True
+        )
+    assert result.stdout.decode().strip() == str([*range(10)])
+
+
+@POSIX_ONLY
+@pytest.mark.parametrize("given", [b"", b"no video"], ids=["nothing", "text"])
+def test_no_video_on_standard_input_is_refused(given):
+    result = subprocess.run([sys.executable, "-c", READ_STDIN], input=given, capture_output=True)
+    last_line = result.stderr.decode().strip().splitlines()[-1]
+    assert last_line.startswith("ongebd.errors.SourceError: standard input: ")
+
+
+@POSIX_ONLY
+def test_a_named_pipe(tmp_path, make_video, make_numbered, read):
+    data = make_video(tmp_path / "clip.ts", make_numbered(10)).read_bytes()
+    pipe = tmp_path / "pipe.ts"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=[data], daemon=True)
+    writer.start()
+    assert len(read(pipe)[1]) == 10
+    writer.join(10)
+    assert not writer.is_alive()
+
+
+def test_a_binary_file_object(clip, read):
+    with clip.open("rb") as opened:
+        video, frames = read(opened)
+        assert (video.name, len(frames)) == (str(clip), 10)
+        assert not opened.closed, "it belongs to the caller"
+    video, frames = read(io.BytesIO(clip.read_bytes()))
+    assert (video.name, len(frames)) == ("a file object", 10)
+
+
+def test_a_file_object_that_cannot_seek(tmp_path, make_video, make_numbered, read):
+    class Socket(io.RawIOBase):
+        def __init__(self, data: bytes) -> None:
+            self._data = io.BytesIO(data)
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer) -> int:
+            return self._data.readinto(buffer)
+
+    path = make_video(tmp_path / "clip.ts", make_numbered(10))
+    assert len(read(Socket(path.read_bytes()))[1]) == 10
+
+
+def test_a_file_object_that_holds_no_video_is_refused():
+    with pytest.raises(SourceError, match="a file object: "):
+        VideoReader(io.BytesIO(b"no video"))
+
+
+def test_an_error_of_a_file_object_is_told_after_the_frames_before_it(tmp_path, make_video, make_scene, read):
+    class Failing(io.BytesIO):
+        def read(self, size=-1):
+            if self.tell() > 100_000:
+                raise OSError("the disk is gone")
+            return super().read(size)
+
+    pictures = [make_scene(n, 256, 192) for n in range(40)]
+    path = make_video(tmp_path / "clip.mkv", pictures)
+    assert path.stat().st_size > 200_000
+    video, frames = read(Failing(path.read_bytes()))
+    assert 0 < len(frames) < 40
+    assert any("the source broke off after" in told for told in video.warnings)
+
+
+def test_a_camera_that_is_not_there_is_refused():
+    with pytest.raises(SourceError, match="camera:99: "):
+        VideoReader("camera:99")

@@ -1,0 +1,194 @@
+"""Time comes from the stream's own stamps, exactly: rows 1 to 4 of what breaks tools of this kind."""
+
+from __future__ import annotations
+
+import struct
+from fractions import Fraction
+
+import av
+import pytest
+
+B_FRAMES = {"preset": "medium", "bf": "3"}
+STEADY = [Fraction(n, 25) for n in range(30)]
+
+
+def test_variable_frame_rate_is_read_from_the_stamps_as_exact_fractions(
+    tmp_path, make_video, make_numbered, read
+):
+    ticks = [0, 3, 4, 5, 21, 22, 50, 51, 52, 90]
+    path = make_video(tmp_path / "vfr.mp4", make_numbered(10), rate=30, pts=ticks, time_base=Fraction(1, 90))
+    _, frames = read(path)
+    assert [frame.time for frame in frames] == [Fraction(tick, 90) for tick in ticks]
+
+
+@pytest.mark.parametrize("ending", ["mkv", "ts"])
+def test_time_starts_at_zero_and_the_raw_stamp_is_kept_beside_it(
+    tmp_path, make_video, make_numbered, read, ending
+):
+    path = make_video(tmp_path / f"late.{ending}", make_numbered(10), pts=range(250, 260))
+    video, frames = read(path)
+    assert [frame.time for frame in frames] == STEADY[:10]
+    assert [frame.pts * frame.time_base for frame in frames] == [10 + time for time in STEADY[:10]]
+    assert video.epochs == []
+
+
+def test_picture_and_time_stay_together_with_b_frames(tmp_path, make_video, make_numbered, read, read_number):
+    path = make_video(tmp_path / "b.mp4", make_numbered(30), options=B_FRAMES)
+    with av.open(str(path)) as container:
+        stamps = [packet.pts for packet in container.demux(video=0) if packet.pts is not None]
+    assert stamps != sorted(stamps), "the encoder made no B-frames, so this would show nothing"
+    _, frames = read(path)
+    assert [(read_number(frame.rgb), frame.time) for frame in frames] == list(enumerate(STEADY))
+
+
+@pytest.mark.parametrize(
+    ("ending", "codec", "pix_fmt"),
+    [("h264", "libx264", "yuv420p"), ("mjpeg", "mjpeg", "yuvj420p"), ("m2v", "mpeg2video", "yuv420p")],
+)
+def test_without_timestamps_a_stated_rate_is_assumed_with_one_warning(
+    tmp_path, make_video, make_numbered, read, ending, codec, pix_fmt
+):
+    pictures = make_numbered(30)
+    path = make_video(
+        tmp_path / f"raw.{ending}", pictures, codec=codec, pix_fmt=pix_fmt, rate=50, container=_raw(ending)
+    )
+    video, frames = read(path)
+    assert [frame.time for frame in frames] == STEADY
+    (warning,) = video.warnings
+    assert "30 frames have no timestamp: 25 frames/s assumed" in warning
+    assert {frame.pts for frame in frames} == {None}
+
+
+@pytest.mark.parametrize("ending", ["h264", "mjpeg"])
+def test_without_timestamps_the_rate_that_is_given_is_used(tmp_path, make_video, make_numbered, read, ending):
+    codec = {"h264": {}, "mjpeg": {"codec": "mjpeg", "pix_fmt": "yuvj420p"}}[ending]
+    path = make_video(tmp_path / f"raw.{ending}", make_numbered(30), container=_raw(ending), **codec)
+    video, frames = read(path, source_fps=10)
+    assert [frame.time for frame in frames] == [Fraction(n, 10) for n in range(30)]
+    assert len(video.warnings) == 1
+
+
+def test_without_timestamps_b_frames_still_come_in_order(
+    tmp_path, make_video, make_numbered, read, read_number
+):
+    path = make_video(tmp_path / "raw.h264", make_numbered(30), options=B_FRAMES)
+    _, frames = read(path, source_fps=25)
+    assert [(read_number(frame.rgb), frame.time) for frame in frames] == list(enumerate(STEADY))
+
+
+def test_a_given_rate_is_ignored_where_there_are_timestamps(clip, read):
+    video, frames = read(clip, source_fps=5)
+    assert [frame.time for frame in frames] == STEADY[:10]
+    assert video.warnings == []
+
+
+@pytest.mark.parametrize("options", [{}, B_FRAMES], ids=["plain", "b-frames"])
+def test_a_step_back_begins_an_epoch_and_time_goes_on(
+    tmp_path, make_video, make_numbered, read, read_number, options
+):
+    part = make_video(tmp_path / "part.ts", make_numbered(30), options=options)
+    joined = tmp_path / "joined.ts"
+    joined.write_bytes(part.read_bytes() * 3)
+    video, frames = read(joined)
+    assert [read_number(frame.rgb) for frame in frames] == [*range(30)] * 3
+    assert [frame.time for frame in frames] == [Fraction(n, 25) for n in range(90)]
+    assert [frame.epoch for frame in frames] == [0] * 30 + [1] * 30 + [2] * 30
+    assert [(epoch.number, round(epoch.time, 6)) for epoch in video.epochs] == [(1, 1.2), (2, 2.4)]
+    assert "stepped back by 1.16 s" in video.epochs[0].reason
+    assert video.duration == Fraction(90, 25)
+
+
+def test_duplicate_stamps_give_equal_times_and_no_epoch(tmp_path, make_video, make_numbered, read):
+    # No muxer writes equal stamps on purpose; rounding to a coarse clock does.
+    path = tmp_path / "coarse.mkv"
+    make_video(path, make_numbered(12), rate=3000, pts=range(12), time_base=Fraction(1, 3000))
+    video, frames = read(path)
+    times = [frame.time for frame in frames]
+    assert len(set(times)) < len(times) == 12
+    assert times == sorted(times)
+    assert video.epochs == []
+
+
+def test_an_edit_list_that_cuts_the_start_is_followed(tmp_path, make_video, make_numbered, read, read_number):
+    path = make_video(tmp_path / "cut.mp4", make_numbered(60), options={**B_FRAMES, "g": "12"})
+    _write_edit(path, skipped=17, kept=30)
+    video, frames = read(path)
+    assert [read_number(frame.rgb) for frame in frames] == [*range(17, 47)]
+    assert [frame.time for frame in frames] == STEADY
+    assert video.warnings == []
+
+
+def test_avi_with_b_frames_is_timed_by_its_order(tmp_path, make_video, make_numbered, read, read_number):
+    # AVI numbers its frames in the order of decoding; read as presentation times, they would jump about.
+    path = make_video(tmp_path / "b.avi", make_numbered(30), options=B_FRAMES)
+    video, frames = read(path)
+    assert [(read_number(frame.rgb), frame.time) for frame in frames] == list(enumerate(STEADY))
+    assert video.epochs == []
+    assert video.warnings == []
+
+
+def test_presentation_stamps_in_the_order_of_decoding_are_not_believed(
+    tmp_path, make_video, make_numbered, read, read_number
+):
+    right = make_video(tmp_path / "right.mp4", make_numbered(30), options=B_FRAMES)
+    wrong = tmp_path / "wrong.mp4"
+    _remux_with_decoding_stamps(right, wrong)
+    video, frames = read(wrong)
+    times = [frame.time for frame in frames]
+    assert [read_number(frame.rgb) for frame in frames] == [*range(30)]
+    assert times == sorted(times)
+    assert max(abs(float(time - n * Fraction(1, 25))) for n, time in enumerate(times)) <= 2 / 25
+    assert video.epochs == []
+    assert video.warnings == ["its presentation times are out of order: decoding times are used instead"]
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(53, 40), 960, 90000])
+@pytest.mark.parametrize("ending", ["mp4", "mkv"])
+def test_the_declared_rate_is_never_used(tmp_path, make_video, make_numbered, read, rate, ending):
+    path = make_video(
+        tmp_path / f"lies.{ending}",
+        make_numbered(10),
+        rate=rate,
+        pts=[40 * n for n in range(10)],
+        time_base=Fraction(1, 1000),
+        # Else the muxer writes an edit that cuts the last frame: 1/90000 s rounds to nothing.
+        container_options={"use_editlist": "0"} if ending == "mp4" else None,
+    )
+    _, frames = read(path)
+    assert [frame.time for frame in frames] == STEADY[:10]
+
+
+def test_a_declared_rate_of_zero_does_not_matter(tmp_path, make_video, make_numbered, read):
+    path = make_video(tmp_path / "zero.avi", make_numbered(10), codec="mpeg4")
+    data = bytearray(path.read_bytes())
+    main_header = data.index(b"avih") + 8
+    struct.pack_into("<I", data, main_header, 0)  # microseconds a frame
+    path.write_bytes(data)
+    _, frames = read(path)
+    assert [frame.time for frame in frames] == STEADY[:10]
+
+
+def _raw(ending: str) -> str:
+    return {"h264": "h264", "mjpeg": "mjpeg", "m2v": "mpeg2video"}[ending]
+
+
+def _write_edit(path, skipped: int, kept: int) -> None:
+    """Change the edit list of a 25 frames/s MP4 to leave `skipped` frames out and play `kept`."""
+    data = bytearray(path.read_bytes())
+    entry = data.index(b"elst") + 12  # after version, flags and count
+    _, media_time = struct.unpack_from(">Ii", data, entry)
+    struct.pack_into(">Ii", data, entry, kept * 40, media_time + skipped * 512)
+    path.write_bytes(data)
+
+
+def _remux_with_decoding_stamps(source, target) -> None:
+    with (
+        av.open(str(source)) as given,
+        av.open(str(target), "w", options={"use_editlist": "0"}) as out,
+    ):
+        stream = out.add_stream_from_template(given.streams.video[0])
+        for packet in given.demux(video=0):
+            if packet.dts is not None:
+                packet.pts = packet.dts
+                packet.stream = stream
+                out.mux(packet)
