@@ -70,6 +70,8 @@ class Decision:
         ready: False during the cold start, when too few errors are known for a test.
         onset: Whether this frame is the first of a run of positive ones.
         boundary: The boundary whose run this frame ended, if it ended one.
+        pending: The method looks ahead and has no verdict yet: this is on the newest frame, and says nothing.
+            Its verdict comes later, in the order of the frames. Never True for an online method.
     """
 
     index: int
@@ -83,6 +85,7 @@ class Decision:
     ready: bool = True
     onset: bool = False
     boundary: Boundary | None = None
+    pending: bool = False
 
 
 @dataclass(frozen=True, slots=True)

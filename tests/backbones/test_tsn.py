@@ -46,8 +46,9 @@ def test_the_names_are_those_of_mmaction2() -> None:
     assert mmaction_name("layer2.0.downsample.1.bias") == "backbone.layer2.0.downsample.bn.bias"
 
 
-@pytest.mark.parametrize(("name", "classes"), [("tsn-kinetics", 400), ("tsn-sthv2", 174)])
-@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize(
+    ("name", "classes", "zipped"), [("tsn-kinetics", 400, True), ("tsn-sthv2", 174, False)]
+)
 def test_every_tensor_finds_its_place(
     network_state: dict[str, Any], tmp_path: Path, name: str, classes: int, zipped: bool
 ) -> None:

@@ -166,13 +166,13 @@ def started(clips: list[tuple[str, Path]], out: Path) -> subprocess.Popen[str]:
 def test_killed_in_the_middle_it_goes_on_to_the_same_store(
     out: Path, tmp_path: Path, make_clips: Clips
 ) -> None:
-    clips = make_clips(40, 8)
+    clips = make_clips(25, 6)
     process = started(clips, out)
     process.send_signal(signal.SIGKILL)
     process.communicate()
 
     done = FeatureStore.open(out).ids()
-    assert 3 <= len(done) < 40
+    assert 3 <= len(done) < 25
     assert main(["extract", *paths(clips), "--out", str(out), "--quiet"]) == 0
     unbroken = tmp_path / "unbroken"
     assert main(["extract", *paths(clips), "--out", str(unbroken), "--quiet"]) == 0

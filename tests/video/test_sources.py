@@ -110,8 +110,8 @@ def test_the_wheel_speaks_the_protocol_and_a_server_that_is_not_there_is_refused
 
 
 def test_an_unknown_protocol_is_refused():
-    with pytest.raises(SourceError, match="gopher://x/y: cannot be opened: Protocol not found"):
-        VideoReader("gopher://x/y")
+    with pytest.raises(SourceError, match="nosuch://x/y: cannot be opened: Protocol not found"):
+        VideoReader("nosuch://x/y")
 
 
 def test_a_password_never_shows(tmp_path):

@@ -27,6 +27,8 @@ app.command(
 )
 app.command("ongebd.cli.evaluate:evaluate", name="evaluate", help="Score boundaries against labels.")
 app.command("ongebd.cli.extract:extract", name="extract", help="Store the features of videos, for training.")
+app.command("ongebd.cli.train:train", name="train", help="Train the paper's anticipator on stored features.")
+app.command("ongebd.cli.export:export", name="export", help="Write a trained model's ONNX file.")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -155,7 +155,7 @@ def _follow(run: SourceRun, sink: Tee, progress: Progress, source: str) -> None:
                         sink.epoch(event)
         complete = True
     finally:
-        if not complete and (last := run.detector.flush()) is not None:
+        while not complete and (last := run.detector.flush()) is not None:
             boundaries += 1
             sink.boundary(last)
         end = RunEnd(complete, float(run.video.duration), frames, boundaries, run.video.warnings)

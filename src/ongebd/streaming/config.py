@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from ongebd.errors import ConfigError
 from ongebd.estimator import BoundaryDiscriminator
+from ongebd.streaming.heads import OBD, Head, make_head
 from ongebd.streaming.runs import BoundaryRuns
 from ongebd.video.sampling import exact_rate
 
@@ -44,6 +45,12 @@ class StreamConfig:
     max_run: float | None = None
     """Seconds after which a boundary is closed though errors still stand out."""
 
+    head: str | None = None
+    """What decides on the scores: obd, threshold, adwin, page-hinkley or kswin (the last three need river)."""
+
+    threshold: float | None = None
+    """Score above which a frame is positive, for the head `threshold`."""
+
     inliers_only: bool = False
     """Compare with unremarkable errors only (the paper's ablation, worse in its tables)."""
 
@@ -51,6 +58,11 @@ class StreamConfig:
         """This configuration, with `defaults` where it has None."""
         missing = {f.name: getattr(defaults, f.name) for f in fields(self) if getattr(self, f.name) is None}
         return replace(self, **missing)
+
+    def missing(self) -> list[str]:
+        """The settings without a value that a stream cannot do without."""
+        free = {"head", "threshold"}  # of which the discriminator has no need
+        return [f.name for f in fields(self) if f.name not in free and getattr(self, f.name) is None]
 
     def changed(self, changes: dict[str, Any]) -> Self:
         """A copy with some settings changed.
@@ -80,6 +92,10 @@ class StreamConfig:
             min_error=self._value("min_error"),
             inliers_only=self.inliers_only,
         )
+
+    def new_head(self) -> Head:
+        """A new head with these settings; the discriminator where none is named."""
+        return make_head(self.head or OBD, self.discriminator, self.threshold)
 
     def runs(self) -> BoundaryRuns:
         """A new joiner of positive frames with these settings."""

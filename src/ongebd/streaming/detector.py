@@ -2,56 +2,74 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
 
 import numpy as np
-import numpy.typing as npt
 
 from ongebd.backbones import Backbone
 from ongebd.errors import ConfigError, FeatureError
 from ongebd.estimator import Anticipator, cosine_error
 from ongebd.estimator.distances import ErrorFunction
 from ongebd.streaming.config import StreamConfig
+from ongebd.streaming.scorers import AnticipationScorer, Scorer
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
 
 class OnlineDetector:
-    """Finds event boundaries in one stream, frame by frame, without a look ahead.
+    """Finds event boundaries in one stream, frame by frame.
 
-    Made by `ongebd.load(name).stream(…)`. Backbone and anticipator are shared between streams and keep no
-    state; two detectors never influence each other. Not for use from two threads at once.
+    Made by `ongebd.load(name).stream(…)`. Backbone and networks are shared between streams and keep no state;
+    two detectors never influence each other. Not for use from two threads at once.
+
+    A method that looks ahead (`latency` above 0) gives its verdicts late: `update` returns a `pending`
+    decision until the first is known, then the decision on the frame that far back, whose time it bears.
+    `drain` gives the last ones.
+
+    Args:
+        backbone: From pictures to features.
+        method: An anticipator, whose error is the score, or a scorer of its own, new.
+        config: Settings, every one filled in.
+        error: The error of the anticipator.
 
     Attributes:
         config: The settings, with the model's own filled in.
-        latency: Seconds of future that a verdict on a frame waits for; 0 here. (The *centre* of a boundary is
-            known later than its onset, when its run of positive frames ends: see `Boundary.decided`.)
+        latency: Seconds of future that a verdict on a frame waits for, at the rate of `config`; 0 for an
+            online method. (The *centre* of a boundary is known later than its onset, when its run of positive
+            frames ends: see `Boundary.decided`.)
     """
-
-    latency: float = 0.0
 
     def __init__(
         self,
         backbone: Backbone,
-        anticipator: Anticipator,
+        method: Anticipator | Scorer,
         config: StreamConfig,
         error: ErrorFunction = cosine_error,
     ) -> None:
         self.config = config
-        self._error = error
         self._backbone = backbone
-        self._anticipator = anticipator
-        self._discriminator = config.discriminator()
+        self._scorer: Scorer = (
+            AnticipationScorer(method, error, backbone.dim) if isinstance(method, Anticipator) else method
+        )
+        self._head = config.new_head()
         self._runs = config.runs()
-        self._past: npt.NDArray[np.float32] = np.empty((anticipator.window, backbone.dim), np.float32)
+        self.latency = float(self._scorer.latency / config.rate()) if self._scorer.latency else 0.0
+        self._held: deque[tuple[int, float]] = deque()  # frames without a verdict: (index, time)
+        self._owed: deque[Boundary] = deque()  # decided, and not yet handed out
         self._index = 0
-        self._seen = 0
         self._time: float | None = None
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes that the method keeps of this stream; a head and an open boundary add a few hundred."""
+        return self._scorer.state_bytes
 
     def reset(self) -> None:
         """Forget everything seen: the next frame is the first of a new stream."""
         self._index = 0
+        self._owed.clear()
         self._forget()
 
     def update(self, frame: ImageU8, time: float | Fraction) -> Decision:
@@ -63,8 +81,8 @@ class OnlineDetector:
                 boundary is decided, and everything before is forgotten.
 
         Returns:
-            The decision on this frame; `.onset` tells that a boundary begins here, `.boundary` is one whose
-            centre is now known.
+            The decision on this frame (with a look-ahead: see the class); `.onset` tells that a boundary
+            begins here, `.boundary` is one whose centre is now known.
 
         Raises:
             FeatureError: The picture has another type or shape, or its feature is NaN, infinite or zero.
@@ -77,29 +95,47 @@ class OnlineDetector:
         if not isfinite(time):
             raise ConfigError(f"frame {self._index}: its time must be a number of seconds, not {time}")
         feature = self._checked(feature, time)
-        left_open = self.new_epoch() if self._time is not None and time < self._time else None
+        if self._time is not None and time < self._time:
+            left_open = self.new_epoch()
+            if left_open is not None:
+                self._owed.appendleft(left_open)
 
-        seen = min(self._seen, len(self._past))
-        error = self._error(feature, self._anticipator.anticipate(self._past[-seen:])) if seen else 0.0
-        if not isfinite(error):
+        score = self._scorer.update(feature, time)
+        if score is not None and not isfinite(score):
+            anticipates = isinstance(self._scorer, AnticipationScorer)
+            what = "the anticipated feature" if anticipates else "the score"
             raise FeatureError(
-                f"{self._where(time)}: the anticipated feature has NaN or infinity in it; check the weights"
-                f" of {self._anticipator.name}"
+                f"{self._where(time)}: {what} has NaN or infinity in it; check the weights"
+                f" of {self._scorer.name}"
             )
-        decision = self._judge(error, time, tested=seen > 0)
-        if left_open is not None:
-            decision = replace(decision, boundary=left_open)
-
-        self._past[:-1] = self._past[1:]
-        self._past[-1] = feature
-        self._seen += 1
+        self._held.append((self._index, time))
         self._index += 1
         self._time = time
-        return decision
+        if len(self._held) <= self._scorer.latency:
+            return self._handing_over(Decision(self._index - 1, time, *_NOTHING, pending=True))
+        return self._handing_over(self._judge(score, time))
+
+    def drain(self) -> list[Decision]:
+        """Say that the stream is over: the decisions that a look-ahead still held back.
+
+        For an online method there are none. `flush` gives the boundary that is open after them.
+        """
+        if not self._held:
+            return []
+        now = self._held[-1][1]
+        return [self._handing_over(self._judge(score, now)) for score in self._scorer.flush()]
 
     def flush(self) -> Boundary | None:
-        """Say that the stream is over: the boundary still open, if there is one."""
-        return self._runs.flush()
+        """Say that the stream is over: the boundary still open, if there is one.
+
+        After a method with a look-ahead there may be several, where `drain` was not called before: call it
+        until it returns None.
+        """
+        self._owed.extend(decision.boundary for decision in self.drain() if decision.boundary is not None)
+        last = self._runs.flush()
+        if last is not None:
+            self._owed.append(last)
+        return self._owed.popleft() if self._owed else None
 
     def new_epoch(self) -> Boundary | None:
         """Begin anew after a break in the source; frame numbers go on. Returns what `flush` would."""
@@ -107,25 +143,38 @@ class OnlineDetector:
         self._forget()
         return boundary
 
-    def _judge(self, error: float, time: float, *, tested: bool) -> Decision:
-        obd = self._discriminator
-        if not tested:  # the first frame of an epoch: nothing predicts it, and no error joins the queue
-            return Decision(self._index, time, error, obd.mean, obd.std, 0.0, obd.threshold, False, False)
-        obd.update(error)
-        step = self._runs.update(time, obd.is_boundary, obd.z)
+    def _judge(self, score: float | None, now: float) -> Decision:
+        """The decision on the oldest frame held, its verdict being known at `now`, in seconds."""
+        index, time = self._held.popleft()
+        head = self._head
+        if score is None:  # nothing to compare it with: no score joins the head's, and no run ends
+            return Decision(index, time, 0.0, head.mean, head.std, 0.0, head.threshold, False, False)
+        head.update(score)
+        step = self._runs.update(time, head.is_boundary, head.z)
+        boundary = step.boundary
+        if boundary is not None and now > boundary.decided:
+            boundary = replace(boundary, decided=now)
         return Decision(
-            self._index,
+            index,
             time,
-            error,
-            obd.mean,
-            obd.std,
-            obd.z,
-            obd.threshold,
-            obd.is_boundary,
-            obd.ready,
+            score,
+            head.mean,
+            head.std,
+            head.z,
+            head.threshold,
+            head.is_boundary,
+            head.ready,
             step.onset,
-            step.boundary,
+            boundary,
         )
+
+    def _handing_over(self, decision: Decision) -> Decision:
+        """The decision with the oldest boundary that is owed."""
+        if decision.boundary is not None:
+            self._owed.append(decision.boundary)
+        if not self._owed:
+            return decision
+        return replace(decision, boundary=self._owed.popleft())
 
     def _where(self, time: float) -> str:
         return f"frame {self._index} at {time:.3f} s"
@@ -135,8 +184,8 @@ class OnlineDetector:
         where = self._where(time)
         with np.errstate(over="ignore"):  # said below, in words
             feature = np.asarray(feature, np.float32)
-        if feature.shape != self._past.shape[1:]:
-            wanted, given = self._past.shape[1:], feature.shape
+        if feature.shape != (self._backbone.dim,):
+            wanted, given = (self._backbone.dim,), feature.shape
             raise FeatureError(f"{where}: the feature has shape {given}, but the backbone's is {wanted}")
         square = float(np.square(feature, dtype=np.float64).sum())
         if not isfinite(square):
@@ -148,7 +197,11 @@ class OnlineDetector:
         return feature
 
     def _forget(self) -> None:
-        self._seen = 0
+        self._held.clear()
         self._time = None
-        self._discriminator.reset()
+        self._scorer.reset()
+        self._head.reset()
         self._runs.reset()
+
+
+_NOTHING = (0.0, 0.0, 0.0, 0.0, 0.0, False, False)  # error, mean, std, z, threshold, is_boundary, ready

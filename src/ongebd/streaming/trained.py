@@ -11,7 +11,7 @@ No network is needed to read one, and torch only where the ONNX file is missing 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -114,8 +114,7 @@ def write_about(folder: Path, *, backbone: str, settings: StreamConfig, summary:
     Raises:
         ConfigError: A setting is missing.
     """
-    missing = [f.name for f in fields(settings) if getattr(settings, f.name) is None]
-    if missing:
+    if missing := settings.missing():
         raise ConfigError(f"a trained model needs a value for {', '.join(missing)}")
     about = {"format": FORMAT, "backbone": backbone, "settings": asdict(settings), "summary": summary}
     text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"

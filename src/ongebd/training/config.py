@@ -6,12 +6,15 @@ import types
 from dataclasses import asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from ongebd.data.targets import NEAR, LabelRule
 from ongebd.errors import ConfigError, MissingExtraError
 from ongebd.estimator.anticipator_config import AnticipatorConfig, Metric
-from ongebd.streaming.config import StreamConfig
+from ongebd.estimator.discriminator import BoundaryDiscriminator
+
+if TYPE_CHECKING:
+    from ongebd.streaming.config import StreamConfig
 
 # What may differ between a training and the one that goes on with it: where it runs, and for how long.
 _MAY_CHANGE = frozenset(
@@ -147,8 +150,14 @@ class TrainConfig:
             raise ConfigError(
                 "without est and rest there is no error for the discriminator: set obd to false"
             )
-        self.stream(24.0, 1.0).discriminator()  # raises for values outside their range
-        self.model(8, heads=self.heads, width=self.width or self.heads)
+        BoundaryDiscriminator(
+            1.0 if self.tau is None else self.tau,
+            self.delta,
+            warmup=self.warmup,
+            min_std=self.min_std,
+            min_error=self.min_error,
+        )  # raises for values outside their range
+        self.model(2048)
 
     @property
     def is_baseline(self) -> bool:
@@ -166,6 +175,8 @@ class TrainConfig:
 
     def stream(self, fps: float, tau: float) -> StreamConfig:
         """The settings of a stream with the trained model."""
+        from ongebd.streaming.config import StreamConfig  # here: training itself needs no stream
+
         return StreamConfig(
             fps=fps,
             tau=tau,

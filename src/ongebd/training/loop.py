@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
 
 from ongebd.data.labelled import LabelledVideo
 from ongebd.errors import ConfigError
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
-from ongebd.training.batches import Batch, BatchLoader, Features, place_features
+from ongebd.training.batches import BatchLoader, Features, place_features
 from ongebd.training.checkpoint import Progress, load_checkpoint, save_checkpoint, seed_everything
 from ongebd.training.config import TrainConfig, write_config
 from ongebd.training.curves import Curves
@@ -27,12 +25,10 @@ from ongebd.training.model_folder import MODEL, save_model
 from ongebd.training.objective import Objective
 from ongebd.training.processes import Processes, joined
 from ongebd.training.report import Report, make_report, write_training_report
+from ongebd.training.step import StepFunction, precision, prepared, train_step
 from ongebd.training.validation import Validated, validate
 
 CHECKPOINT = "checkpoint.pt"
-
-StepFunction = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
-"""`Objective.forward`, perhaps compiled or shared between processes."""
 
 _LOSS_EVERY = 20  # steps between two looks at the loss: each makes the host wait for the GPU
 
@@ -197,42 +193,6 @@ def _epoch(
             watcher.step(progress.epoch, progress.step, steps, progress.loss_sum / progress.step, speed)
         if write and processes.is_first:
             save_checkpoint(out / CHECKPOINT, config, progress, model, optimizer)
-
-
-def train_step(
-    objective: StepFunction,
-    optimizer: torch.optim.Optimizer,
-    batch: Batch,
-    autocast: Callable[[], AbstractContextManager[Any]],
-) -> Tensor:
-    """One step down the gradient of one batch; its loss, still on the device."""
-    with autocast():
-        loss, _ = objective(batch.frames, batch.targets, batch.lead, batch.weight, batch.count)
-    loss.backward()  # type: ignore[no-untyped-call]
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
-    return loss.detach().clone()
-
-
-def precision(config: TrainConfig, device: torch.device) -> Callable[[], AbstractContextManager[Any]]:
-    """The autocast of a step."""
-    low = config.precision == "bfloat16" or (config.precision == "auto" and device.type == "cuda")
-    if not low:
-        return nullcontext
-    return lambda: torch.autocast(device.type, torch.bfloat16)
-
-
-def prepared(objective: Objective, config: TrainConfig, processes: Processes) -> StepFunction:
-    """The objective, shared between processes and compiled, where that is asked for."""
-    module: nn.Module = objective
-    if processes.world > 1:
-        ids = [processes.device] if processes.device.type == "cuda" else None
-        module = DistributedDataParallel(module, device_ids=ids, gradient_as_bucket_view=True)
-    if config.compile == "off" or (config.compile == "auto" and processes.device.type != "cuda"):
-        return module
-    mode = "reduce-overhead" if config.compile == "graphs" else "default"
-    compiled: StepFunction = torch.compile(module, mode=mode, dynamic=False)
-    return compiled
 
 
 def _loader(config: TrainConfig, dataset: Dataset, features: Features, processes: Processes) -> BatchLoader:

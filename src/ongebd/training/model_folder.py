@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from ongebd.training.dataset import Dataset
 
 MODEL = "model"
 """The model's folder in the folder of a training."""
+
+_UNUSED_TAU = 1.5  # a stream with a fixed threshold never looks at it
 
 
 def save_model(
@@ -31,16 +34,18 @@ def save_model(
     Raises:
         ConfigError: The folder cannot be written to.
     """
-    tau = config.tau if config.tau is not None else threshold if config.obd else 1.5
-    chosen = "given" if config.tau is not None or not config.obd else "chosen on the validation videos"
+    tau = threshold if config.obd and config.tau is None else config.tau or _UNUSED_TAU
+    chosen = "given" if config.obd and config.tau is not None else "chosen on the validation videos"
+    what = f"τ = {tau:g}" if config.obd else f"a fixed threshold of {threshold:.4g}"
     summary = (
-        f"CEA trained on {len(dataset.training)} videos of {dataset.labels.dataset}; τ = {tau:g} was {chosen}"
+        f"CEA trained on {len(dataset.training)} videos of {dataset.labels.dataset}; {what} was {chosen}"
     )
     try:
         model.save_pretrained(folder)
-        write_about(
-            folder, backbone=dataset.backbone, settings=config.stream(dataset.fps, tau), summary=summary
-        )
+        settings = config.stream(dataset.fps, tau)
+        if not config.obd:
+            settings = replace(settings, head="threshold", threshold=threshold)
+        write_about(folder, backbone=dataset.backbone, settings=settings, summary=summary)
     except OSError as problem:
         raise ConfigError(f"{folder}: cannot be written ({problem.strerror})") from None
     if model.config.head == "anticipation" and find_spec("onnx") is not None:

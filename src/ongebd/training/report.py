@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from ongebd import __version__
-from ongebd.errors import ConfigError
 from ongebd.data.numbers import FloatArray
+from ongebd.errors import ConfigError
 from ongebd.estimator.anticipator import ConsistentEventAnticipator, parameter_count
 from ongebd.evaluation.evaluation import Evaluation, evaluate
 from ongebd.evaluation.figures import FIGURES

@@ -1,0 +1,50 @@
+"""A trained baseline on one stream: each frame's probability of being a boundary. Needs torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from ongebd.baselines.network import OnlineNetwork, state_bytes
+from ongebd.types import Feature
+
+
+class NetworkScorer:
+    """A scorer (`ongebd.streaming.scorers.Scorer`) that owns one stream's state; the network is shared.
+
+    Args:
+        network: In evaluation mode.
+        name: What to call it.
+    """
+
+    latency: int = 0
+
+    def __init__(self, network: OnlineNetwork[Any], name: str) -> None:
+        self.name = name
+        self._network = network
+        self._device, self._dtype = network.placement()
+        self.reset()
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes that this stream keeps."""
+        return state_bytes(self._state)
+
+    @torch.inference_mode()
+    def reset(self) -> None:
+        """Forget everything seen."""
+        self._state = self._network.start()
+
+    @torch.inference_mode()
+    def update(self, feature: Feature, time: float) -> float | None:
+        """The next frame's probability, from its feature (D,)."""
+        del time  # frames come at the rate that the network was trained at
+        given = torch.from_numpy(np.asarray(feature, np.float32)).to(self._device, self._dtype)
+        logit, self._state = self._network.step(given[None], self._state)
+        return float(logit.float().sigmoid()[0])
+
+    def flush(self) -> list[float | None]:
+        """Nothing is held back."""
+        return []

@@ -1,0 +1,53 @@
+"""A trained baseline's weights on the disk: `model.safetensors` beside `config.json`. Needs torch."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file, save_file
+
+from ongebd.baselines.methods import make_network, network_shape
+from ongebd.baselines.network import OnlineNetwork
+from ongebd.errors import ConfigError
+
+SHAPE_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
+
+
+def save_network(folder: Path, network: OnlineNetwork[Any]) -> None:
+    """Write a network's shape and weights.
+
+    Args:
+        folder: Made if it is not there; files of an older model are overwritten.
+        network: The network.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    about = {"method": network.method, "shape": asdict(network.shape)}  # type: ignore[call-overload]
+    (folder / SHAPE_FILE).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    state = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
+    save_file(state, folder / WEIGHTS_FILE)
+
+
+def load_network(folder: Path) -> OnlineNetwork[Any]:
+    """The network in a folder, on the CPU, in evaluation mode.
+
+    Raises:
+        ConfigError: Its files are missing or damaged.
+    """
+    try:
+        about = json.loads((folder / SHAPE_FILE).read_text(encoding="utf-8"))
+        name, values = str(about["method"]), dict(about["shape"])
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise ConfigError(
+            f"{folder / SHAPE_FILE}: cannot be read ({problem}); train the model again"
+        ) from None
+    network = make_network(name, network_shape(name, values))
+    try:
+        network.load_state_dict(load_file(folder / WEIGHTS_FILE))
+    except Exception as problem:  # noqa: BLE001 - safetensors and torch raise what a damaged file brings about
+        raise ConfigError(
+            f"{folder / WEIGHTS_FILE}: no weights of {name} ({' '.join(str(problem).split())})"
+        ) from None
+    return network.eval()

@@ -1,0 +1,153 @@
+"""`ongebd train`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any, Self
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.training.config import TrainConfig, read_config
+
+_TRAINING = ("torch", "safetensors", "huggingface_hub", "tensorboard", "yaml")
+
+
+def train(
+    config: Path | None = None,
+    /,
+    *,
+    store: Path | None = None,
+    labels: Path | None = None,
+    out: Annotated[Path | None, Parameter(alias="-o")] = None,
+    dataset: str | None = None,
+    epochs: int | None = None,
+    batch: int | None = None,
+    device: str | None = None,
+    seed: int | None = None,
+    set: Annotated[list[str] | None, Parameter(alias="-s", negative=())] = None,  # noqa: A002
+    resume: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
+) -> int:
+    """Train the paper's anticipator on stored features.
+
+    Writes into --out: model/ (for `ongebd detect --model`), report.md with the trained model beside window
+    mean and persistence, evaluation/report.md with the floors, a checkpoint, and curves for TensorBoard.
+    On several GPUs: torchrun --nproc-per-node 2 -m ongebd train … . Needs the extra: pip install
+    "ongebd[train]".
+
+    Parameters
+    ----------
+    config
+        YAML file with settings, such as configs/kinetics-gebd.yaml; what is given here goes before it.
+    store
+        Folder of the features, made by `ongebd extract`.
+    labels
+        Labels: what `ongebd evaluate --labels` takes.
+    out
+        Folder for everything that is written.
+    dataset
+        Which set's rules hold: auto, kinetics-gebd, tapos, inria or custom.
+    epochs
+        Passes over the training videos.
+    batch
+        Targets in a batch, over all GPUs together.
+    device
+        auto, cpu, cuda or cuda:N.
+    seed
+        Of weights and order.
+    set
+        Any other setting, as NAME=VALUE; may be given several times. They are listed in docs/training.md.
+    resume
+        Go on from the checkpoint in --out. The result is that of a training never broken off.
+    quiet
+        No progress; errors only.
+    """
+    settings = TrainConfig() if config is None else read_config(config)
+    paths = {"store": store, "labels": labels, "out": out}
+    numbers = {"epochs": epochs, "batch": batch, "seed": seed}
+    given: dict[str, Any] = {**paths, **numbers, "dataset": dataset, "device": device}
+    changes = {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in given.items()
+        if value is not None
+    }
+    settings = settings.changed({**_assignments(set or []), **changes})
+    try:
+        from ongebd.training.loop import train as run
+    except ModuleNotFoundError as problem:
+        if (problem.name or "").split(".")[0] in _TRAINING:
+            raise MissingExtraError.of(problem.name, "train") from None
+        raise
+    with Bar(quiet=quiet) as bar:
+        trained = run(settings, resume=resume, watcher=bar)
+    if trained.report is not None:
+        bar.say(f"the model: {Path(settings.out) / 'model'}")
+        bar.say(f"the report: {Path(settings.out) / 'report.md'}")
+    return 0
+
+
+class Bar:
+    """A bar on a terminal, plain lines elsewhere; never on stdout."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._console = Console(stderr=True, highlight=False)
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+        if self._console.is_terminal and not quiet:
+            self._progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.completed}/{task.total}  loss {task.fields[loss]}  {task.fields[speed]}"),
+                TimeRemainingColumn(),
+                console=self._console,
+                transient=True,
+            )
+
+    def __enter__(self) -> Self:
+        if self._progress is not None:
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def say(self, line: str) -> None:
+        """A line, above the bar if there is one."""
+        if self._quiet:
+            return
+        if self._progress is not None:
+            self._console.print(line, markup=False, soft_wrap=True)
+        else:
+            print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+    def step(self, epoch: int, step: int, steps: int, loss: float, windows_per_second: float) -> None:
+        """Steps done of an epoch."""
+        if self._progress is None:
+            return
+        shown, speed = f"{loss:.4f}", f"{windows_per_second:,.0f} windows/s"
+        if self._task is None:
+            self._task = self._progress.add_task("", total=steps, loss=shown, speed=speed)
+        name = f"epoch {epoch + 1}"
+        self._progress.update(
+            self._task, description=name, completed=step, total=steps, loss=shown, speed=speed
+        )
+
+
+def _assignments(texts: list[str]) -> dict[str, str]:
+    """NAME=VALUE pairs as settings."""
+    pairs = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {text}: give NAME=VALUE, residual=true for instance")
+        pairs[name.strip().replace("-", "_")] = value.strip()
+    return pairs

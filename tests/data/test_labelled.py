@@ -1,0 +1,82 @@
+"""Features and labels brought together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ongebd.data.label_set import LabelSet, VideoLabels
+from ongebd.data.labelled import label_videos, random_split
+from ongebd.data.synthetic import MemoryStore, MemoryVideo, SyntheticConfig, make_synthetic
+from ongebd.errors import LabelError
+
+
+def store_of(fps: float, **frames: int) -> MemoryStore:
+    store = MemoryStore(4, fps)
+    for name, count in frames.items():
+        store.videos[name] = MemoryVideo(
+            np.ones((count, 4), np.float16), np.arange(count) / fps, np.zeros(count, np.int32), count / fps
+        )
+    return store
+
+
+def labels_of(dataset: str = "custom", **videos: list[float]) -> LabelSet:
+    return LabelSet(
+        {name: VideoLabels(name, 10.0, (np.array(times),)) for name, times in videos.items()}, dataset
+    )
+
+
+def test_videos_without_a_fellow_are_counted() -> None:
+    found = label_videos(store_of(10, kitchen=20, garden=5), labels_of(kitchen=[1.0], street=[2.0]))
+    assert [video.id for video in found.videos] == ["kitchen"]
+    assert np.flatnonzero(found.videos[0].targets).tolist() == [10]
+    assert found.notes == (
+        "1 videos of the store have no labels and are left out",
+        "1 labelled videos have no features and are left out",
+    )
+
+
+def test_kinetics_names_with_action_and_span_are_found() -> None:
+    store = store_of(10, arm_wrestling__C4lCVBZ3ux0_000028_000038=9)
+    found = label_videos(store, labels_of("kinetics-gebd", C4lCVBZ3ux0=[0.5]))
+    assert found.videos[0].id == "C4lCVBZ3ux0"
+
+
+def test_nothing_in_common_is_said() -> None:
+    with pytest.raises(LabelError, match="none of the 1 videos in the store"):
+        label_videos(store_of(10, kitchen=20), labels_of(street=[2.0]))
+
+
+INSTANCES = {
+    "1y60SfvKbxY_s00002_2_500_4_500": [1.0],  # from 2.5 s to 4.5 s; its labels count from its own start
+    "1y60SfvKbxY_s00002_5_000_6_000": [0.5],
+}
+
+
+def test_tapos_instances_are_cut_out_of_whole_videos() -> None:
+    store = store_of(6, **{"1y60SfvKbxY": 60})
+    found = label_videos(store, labels_of("tapos", **INSTANCES))
+    assert [video.id for video in found.videos] == list(INSTANCES)
+    first, second = found.videos
+    np.testing.assert_allclose(first.times, np.arange(13) / 6)
+    assert np.flatnonzero(first.targets).tolist() == [6]
+    np.testing.assert_allclose(second.times, np.arange(7) / 6)
+
+
+def test_tapos_instances_that_are_stored_are_taken_as_they_are() -> None:
+    name = "1y60SfvKbxY_s00002_2_500_4_500"
+    found = label_videos(store_of(6, **{name: 12}), labels_of("tapos", **INSTANCES))
+    assert [(video.id, len(video)) for video in found.videos] == [(name, 12)]
+    assert found.notes == ("1 labelled videos have no features and are left out",)
+
+
+def test_the_split_is_by_id_and_seed_and_nothing_else() -> None:
+    store, labels = make_synthetic(SyntheticConfig(videos=50, frames=30, event=(10, 12)))
+    videos = label_videos(store, labels).videos
+    training, validation = random_split(videos, 0.2, seed=3)
+    assert (len(training), len(validation)) == (40, 10)
+    assert not {v.id for v in training} & {v.id for v in validation}
+    again = random_split(videos[::-1], 0.2, seed=3)[1]
+    assert {v.id for v in again} == {v.id for v in validation}
+    other = random_split(videos, 0.2, seed=4)[1]
+    assert {v.id for v in other} != {v.id for v in validation}

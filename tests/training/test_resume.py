@@ -1,0 +1,133 @@
+"""A training that was killed goes on as if it had not been."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from ongebd.errors import ConfigError
+from ongebd.training.config import TrainConfig
+from ongebd.training.dataset import Dataset
+from ongebd.training.loop import CHECKPOINT, Quiet, Trained, train
+
+
+class Killer(Quiet):
+    """Dies after so many steps."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def step(self, epoch: int, step: int, steps: int, loss: float, windows_per_second: float) -> None:
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+
+
+def assert_same(one: Trained, other: Trained) -> None:
+    assert one.last.keys() == other.last.keys()
+    assert all(torch.equal(one.last[name], other.last[name]) for name in one.last)
+    assert one.progress.history == other.progress.history
+    kept, also = one.model.state_dict(), other.model.state_dict()
+    assert all(torch.equal(kept[name], also[name]) for name in kept)
+
+
+@pytest.mark.parametrize("features_in", ["device", "host"])
+def test_killed_and_resumed_gives_the_same_weights_bit_by_bit(
+    config: TrainConfig, dataset: Dataset, tmp_path: Path, features_in: str
+) -> None:
+    config = replace(config, dropout=0.1, checkpoint_every=2, features_in=features_in)
+    whole = train(config, dataset=dataset)
+    broken = replace(config, out=str(tmp_path / "broken"))
+    for after in (3, 4):  # dies in the first epoch, goes on, dies in the second
+        with pytest.raises(KeyboardInterrupt):
+            train(broken, dataset=dataset, resume=True, watcher=Killer(after))
+    assert_same(train(broken, dataset=dataset, resume=True), whole)
+
+
+def test_a_finished_training_is_only_reported_again(config: TrainConfig, dataset: Dataset) -> None:
+    first = train(config, dataset=dataset)
+    assert_same(train(config, dataset=dataset, resume=True), first)
+
+
+def test_a_finished_training_can_be_made_longer(
+    config: TrainConfig, dataset: Dataset, tmp_path: Path
+) -> None:
+    train(replace(config, epochs=1), dataset=dataset)
+    longer = train(config, dataset=dataset, resume=True)
+    assert_same(longer, train(replace(config, out=str(tmp_path / "at once")), dataset=dataset))
+
+
+def test_a_folder_with_a_training_is_not_overwritten(config: TrainConfig, dataset: Dataset) -> None:
+    config = replace(config, epochs=1)
+    train(config, dataset=dataset)
+    with pytest.raises(ConfigError, match="--resume"):
+        train(config, dataset=dataset)
+
+
+def test_another_recipe_is_refused(config: TrainConfig, dataset: Dataset) -> None:
+    config = replace(config, epochs=1)
+    train(config, dataset=dataset)
+    with pytest.raises(ConfigError, match=r"was trained with lr 0\.003, not 0\.1"):
+        train(replace(config, lr=0.1), dataset=dataset, resume=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a checkpoint"])
+def test_a_damaged_checkpoint_is_named(config: TrainConfig, dataset: Dataset, content: bytes) -> None:
+    out = Path(config.out)
+    out.mkdir()
+    (out / CHECKPOINT).write_bytes(content)
+    with pytest.raises(ConfigError, match=r"checkpoint\.pt: cannot be read"):
+        train(config, dataset=dataset, resume=True)
+
+
+def test_one_seed_gives_one_model_and_another_another(
+    config: TrainConfig, dataset: Dataset, tmp_path: Path
+) -> None:
+    config = replace(config, epochs=1)
+    first = train(config, dataset=dataset)
+    again = train(replace(config, out=str(tmp_path / "again")), dataset=dataset)
+    other = train(replace(config, out=str(tmp_path / "other"), seed=1), dataset=dataset)
+    assert_same(first, again)
+    assert not torch.equal(first.last["token"], other.last["token"])
+
+
+_PROGRAM = """
+import sys
+from pathlib import Path
+import torch
+from ongebd.data.synthetic import SyntheticConfig, make_synthetic
+from ongebd.training.config import TrainConfig
+from ongebd.training.dataset import make_dataset
+from ongebd.training.loop import train
+
+torch.set_num_threads(1)
+config = TrainConfig(out=sys.argv[1], width=32, ffn=32, heads=2, layers=2, epochs=6, batch=64, run=32, dropout=0.1,
+                     device="cpu", tensorboard=False, checkpoint_every=1, label_rule="exact")
+data = make_dataset(*make_synthetic(SyntheticConfig(videos=20, frames=120, dim=32)), config)
+torch.save(train(config, dataset=data, resume=True).last, Path(sys.argv[1]) / "last.pt")
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_outright_goes_on_in_another(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", _PROGRAM]
+    subprocess.run([*program, str(tmp_path / "whole")], check=True)
+    for wait in (0.3, 1.0):
+        process = subprocess.Popen([*program, str(tmp_path / "killed")])
+        while not (tmp_path / "killed" / CHECKPOINT).exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        time.sleep(wait)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    subprocess.run([*program, str(tmp_path / "killed")], check=True)
+    whole, killed = (torch.load(tmp_path / name / "last.pt") for name in ("whole", "killed"))
+    assert all(torch.equal(whole[name], killed[name]) for name in whole)
