@@ -1,6 +1,9 @@
-"""What goes wrong, said in one line each."""
+"""What goes wrong, said in one line each; and the checks that every room needs."""
 
-from typing import Self
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, Self
 
 
 class OngebdError(Exception):
@@ -37,3 +40,33 @@ class MissingExtraError(OngebdError, ImportError):
     def of(cls, module: str | None, extra: str) -> Self:
         """The error for a module that is not there, with the command that mends it."""
         return cls(f'{module} is not installed: pip install "ongebd[{extra}]"', name=module)
+
+
+def a_number(name: str, value: Any) -> float:
+    """A setting that must be a number, as a float.
+
+    Raises:
+        ConfigError: It is none; a truth value and a text are none.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ConfigError(f"{name} must be a number, not {_shown(value)}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ConfigError(f"{name} must be a number of usual size, not one with hundreds of digits") from None
+
+
+def a_whole_number(name: str, value: Any) -> int:
+    """A setting that must be a whole number, as an int.
+
+    Raises:
+        ConfigError: It is none; 8.0, a truth value and a text are none.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ConfigError(f"{name} must be a whole number, not {_shown(value)}")
+    return int(value)
+
+
+def _shown(value: object) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:59]}…"

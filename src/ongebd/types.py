@@ -113,6 +113,7 @@ class Detection:
         duration: Seconds from the first frame to the end of the last decoded one.
         epochs: Breaks in the source's clock or format, usually none.
         warnings: What a user ought to know of the source, one line each (frames that did not decode, say).
+        complete: False if the source broke off before its end (the network, say); `warnings` tells why.
     """
 
     boundaries: list[Boundary]
@@ -120,3 +121,4 @@ class Detection:
     duration: float
     epochs: list[Epoch] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    complete: bool = True

@@ -204,3 +204,92 @@ def test_the_official_tapos_set_has_1337_instances_and_3312_boundaries(shared: P
 def test_kinetics_minval_has_2000_videos_of_three_to_five_annotators(shared: Path) -> None:
     labels = read_labels(shared / "labels/k400_mr345_minval_min_change_duration0.3.pkl")
     assert labels.annotator_counts == {3: 42, 4: 82, 5: 1876}
+
+
+INSTANCES = ["1y60SfvKbxY_s00002_79_481_81_895", "3w4nIw3vRTQ_s00020_5_112_10_524"]
+ONE = {"substages_timestamps": [[2.0]], "substages_myframeidx": [[50]], "f1_consis": [1.0]}
+
+
+@pytest.mark.parametrize("name", ["labels.pkl", "labels.json"])
+def test_tapos_is_told_by_its_instances_of_one_annotator(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path, name, {video: entry(**ONE) for video in INSTANCES})
+    labels = read_labels(path)
+    assert (labels.dataset, labels.notes) == ("tapos", ())
+    assert labels.videos[INSTANCES[0]].last_frame == 250
+    assert read_labels(path, "kinetics-gebd").dataset == "kinetics-gebd"
+
+
+@pytest.mark.parametrize(
+    ("entries", "doubt"),
+    [
+        ({"C4lCVBZ3ux0": entry(**ONE)}, "each video has one annotator, as in TAPOS"),
+        (
+            {INSTANCES[0]: entry(**ONE), "C4lCVBZ3ux0": entry(**ONE)},
+            "1 of 2 ids are those of TAPOS instances",
+        ),
+        ({INSTANCES[0]: entry()}, "1 of 1 ids are those of TAPOS instances, but not every entry has one"),
+    ],
+)
+def test_where_a_set_cannot_be_told_a_note_asks_for_it(
+    tmp_path: Path, entries: dict[str, object], doubt: str
+) -> None:
+    labels = read_labels(write(tmp_path, "l.pkl", entries))
+    assert labels.dataset == "kinetics-gebd"
+    assert any(doubt in note and "--dataset" in note for note in labels.notes)
+    told = read_labels(tmp_path / "l.pkl", "kinetics-gebd")
+    assert not any("--dataset" in note for note in told.notes)
+
+
+def test_the_real_files_are_told_apart(shared: Path) -> None:
+    for name, dataset in (
+        ("tapos_gt_val.pkl", "tapos"),
+        ("k400_mr345_minval_min_change_duration0.3.pkl", "kinetics-gebd"),
+    ):
+        labels = read_labels(shared / "labels" / name)
+        assert labels.dataset == dataset
+        assert not any("--dataset" in note for note in labels.notes)
+
+
+def test_keys_that_are_not_read_are_counted_and_misspelt_ones_refused(tmp_path: Path) -> None:
+    plain = {"duration": 10, "boundaries": [2.0]}
+    labels = read_labels(write(tmp_path, "l.json", {"v": plain | {"camera": 1}, "w": plain | {"camera": 2}}))
+    assert "2 videos with a key that is not read: 'camera'" in labels.notes
+    labels = read_labels(write(tmp_path, "o.pkl", {"v": entry(f1_consis_avrg=0.1)}))
+    assert "1 video with a key that is not read: 'f1_consis_avrg'" in labels.notes
+    with pytest.raises(
+        LabelError, match=r"l\.json: video 'v': the key 'consistancy' .* is 'consistency' meant"
+    ):
+        read_labels(write(tmp_path, "l.json", {"v": plain | {"consistancy": 0.1}}))
+    table = "id,duration,anotator,boundaries\nv,10,x,1\n"
+    with pytest.raises(LabelError, match=r"l\.csv: the column 'anotator' .* is 'annotator' meant"):
+        read_labels(write(tmp_path, "l.csv", table))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("l.pkl", {"v": entry(f1_consis=[0.5])}),
+        ("l.json", {"v": {"duration": 0, "boundaries": [1.0]}}),
+        ("l.json", {"v": {"duration": 10, "boundaries": [[1.0], []], "consistency": "x"}}),
+        ("l.csv", "id,duration,boundaries\nv,-1,1\n"),
+        ("l.csv", "id,duration,start,end\nv,0,0,1\n"),
+        ("l.csv", "id,duration,boundaries\n,1,1\n"),
+    ],
+)
+def test_every_refusal_names_the_file(tmp_path: Path, name: str, content: object) -> None:
+    with pytest.raises(LabelError) as refused:
+        read_labels(write(tmp_path, name, content))
+    assert str(refused.value).startswith(str(tmp_path / name))
+
+
+def test_what_is_too_much_is_said_of_the_right_thing(tmp_path: Path) -> None:
+    for name, content, complaint in (
+        ("deep.json", "[" * 100_000, "nested too deeply"),
+        ("long.json", '{"v": ' + "9" * 5000 + "}", "a number too long to be a time"),
+        ("int.json", '{"v": {"duration": 1' + "0" * 400 + ', "boundaries": []}}', "the number is too large"),
+        ("float.json", '{"v": {"duration": 1e999, "boundaries": []}}', "inf is not a finite number (1e999"),
+        ("l.csv", "id,duration,boundaries\nv,10,1e999\n", "'1e999' is too large a number"),
+    ):
+        with pytest.raises(LabelError) as refused:
+            read_labels(write(tmp_path, name, content))
+        assert complaint in str(refused.value)

@@ -11,6 +11,7 @@ import pytest
 
 from ongebd.data import PredictionSet, as_label_set, read_predictions
 from ongebd.errors import LabelError
+from ongebd.evaluation import evaluate, relative_distance
 
 HEADER = {"type": "header", "source": "films/a clip.mp4", "version": "0.1.0", "model": "window-mean"}
 BOUNDARY = {"type": "boundary", "time": 2.0, "onset": 1.9, "decided": 2.2, "score": 3.0}
@@ -155,3 +156,55 @@ def test_onsets_that_are_not_known_cannot_be_scored(tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text('{"v": [1.0]}')
     with pytest.raises(LabelError, match="video 'v' has no onsets"):
         read_predictions(tmp_path / "p.json").at("onset")
+
+
+def test_keys_that_are_not_read_are_counted_and_misspelt_ones_refused(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_text('{"v": {"times": [1.0], "foo": 2}, "w": {"times": [], "foo": 2, "bar": 3}}')
+    notes = read_predictions(path).notes
+    assert notes[0] == "2 videos with a key that is not read: 'foo'"
+    assert notes[1] == "1 video with a key that is not read: 'bar'"
+    for key, meant in (("onset", "onsets"), ("Decided", "decided"), ("decides", "decided")):
+        path.write_text(json.dumps({"v": {"times": [1.0], key: [1.0]}}))
+        with pytest.raises(LabelError, match=rf"p\.json: video 'v': the key '{key}' .* is '{meant}' meant"):
+            read_predictions(path)
+    (tmp_path / "p.csv").write_text("id,time,onsets\nv,1.0,0.9\n")
+    with pytest.raises(LabelError, match=r"p\.csv: the column 'onsets' .* is 'onset' meant"):
+        read_predictions(tmp_path / "p.csv")
+
+
+def write_runs(folder: Path, *sources: str) -> None:
+    for place, source in enumerate(sources):
+        (folder / f"{place}.jsonl").write_text(lines({**HEADER, "source": source}, BOUNDARY, END))
+
+
+def test_sources_of_one_stem_have_their_whole_names_as_ids(tmp_path: Path) -> None:
+    write_runs(tmp_path, "films/test.mp4", "films/test.avi", "other.mp4")
+    predictions = read_predictions(tmp_path)
+    assert set(predictions.videos) == {"films/test.mp4", "films/test.avi", "other"}
+    assert any("stems that several sources share: 1" in note for note in predictions.notes)
+    one = tmp_path / "all.jsonl"
+    one.write_text("".join((tmp_path / f"{place}.jsonl").read_text() for place in range(3)))
+    assert set(read_predictions(one).videos) == set(predictions.videos)
+
+
+def test_a_shared_stem_is_refused_only_where_it_is_labelled(tmp_path: Path) -> None:
+    write_runs(tmp_path, "a/test.mp4", "b/test.mp4", "other.mp4")
+    predictions = read_predictions(tmp_path)
+    entry = {"video_duration": 10.0, "substages_timestamps": [[2.0]]}
+    assert len(evaluate(as_label_set({"other": entry}), predictions).systems[0].match.label_of) == 1
+    for score in (evaluate, relative_distance):
+        with pytest.raises(LabelError, match=r"video 'test' stands in 2 places, .*0\.jsonl, .*1\.jsonl"):
+            score(as_label_set({"other": entry, "test": entry}), predictions)  # type: ignore[operator]
+    # Their whole names tell them apart, where a pattern says how.
+    labels = as_label_set({"a": entry, "b": entry})
+    match = evaluate(labels, predictions, id_pattern="(.)/test").systems[0].match
+    assert match.label_of == {"a/test.mp4": "a", "b/test.mp4": "b"}
+
+
+def test_the_methods_that_headers_name_are_counted(tmp_path: Path) -> None:
+    settings = {"settings": {"tau": 0.5}}
+    (tmp_path / "a.jsonl").write_text(lines({**HEADER, **settings, "source": "a.mp4"}, END))
+    (tmp_path / "b.jsonl").write_text(lines({**HEADER, **settings, "source": "b.mp4"}, END))
+    (tmp_path / "c.jsonl").write_text(lines({"type": "header", "source": "c.mp4", "settings": 3}, END))
+    assert read_predictions(tmp_path).made_by == {"window-mean, τ 0.5, ongebd 0.1.0": 2}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import pickle
 import struct
+import tracemalloc
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +71,7 @@ def test_attributes_of_allowed_names_are_refused(name: bytes) -> None:
 def test_a_pickle_cannot_change_what_later_ones_see() -> None:
     spoil = b"cnumpy\ndtype\n(NS'spec'\nS'x'\n\x86\x86b."  # BUILD with a state for slots
     for state in (b"}U\x04specU\x01xsb.", b"N}U\x04specU\x01xs\x86b."):
-        with pytest.raises(LabelError, match="not a whole pickle"):
+        with pytest.raises(LabelError, match="not one of labels or predictions"):
             read_pickle(b"\x80\x02cnumpy\ndtype\n" + state, NAME)
     with pytest.raises(LabelError):
         read_pickle(spoil, NAME)
@@ -145,3 +147,89 @@ def test_any_bytes_give_a_value_or_one_clear_error(data: bytes) -> None:
     except LabelError as refused:
         complaint = str(refused)
     assert len(complaint.splitlines()) <= 1
+
+
+def shared_bytes(count: int) -> list[object]:
+    """Many arrays over one run of bytes."""
+    raw = np.zeros(5000, np.uint8)
+    return [raw] * count
+
+
+def nested(levels: int) -> object:
+    value: object = [1.0]
+    for _ in range(levels):
+        value = [value, value]
+    return value
+
+
+def holding_itself() -> object:
+    value: list[object] = []
+    value.append({"v": value})
+    return value
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: np.zeros((20_000_000, 0)),
+        lambda: np.zeros((3000, 3000, 3000, 0, 7)),
+        lambda: [np.zeros((90, 0))] + [np.zeros((10**5, 0)) for _ in range(5)],
+        lambda: {place: array for place, array in enumerate(shared_bytes(200))},
+        lambda: nested(40),
+        holding_itself,
+        lambda: {(1, (2, 3)): 1.0},
+    ],
+    ids=["empty lists", "nested empty lists", "many", "shared bytes", "doubled", "itself", "odd key"],
+)
+def test_a_small_pickle_cannot_fill_the_memory(make: Callable[[], object], protocol: int) -> None:
+    data = pickle.dumps(make(), protocol)
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            LabelError, match=r"labels\.pkl: refused, .*get the file from its official source"
+        ):
+            read_pickle(data, NAME)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000 + 60 * len(data)
+    finally:
+        tracemalloc.stop()
+
+
+def test_one_run_of_bytes_cannot_be_unpacked_again_and_again() -> None:
+    raw = b"\0" * 1000
+    scalar = b"cnumpy\ndtype\n(U\x02u1K\x00K\x01tRq\x01"
+    build = b"cnumpy.core.multiarray\n_reconstruct\n)R(K\x01M\xe8\x03\x85h\x01\x89h\x02tb"
+    data = b"\x80\x02]q\x00(" + scalar + b"T" + struct.pack("<I", 1000) + raw + b"q\x02" + build * 500 + b"e."
+    with pytest.raises(LabelError, match="far more memory than it could fill"):
+        read_pickle(data, NAME)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (0, 4), (7, 0)])
+def test_a_shape_that_does_not_match_its_bytes_is_refused(shape: tuple[int, ...]) -> None:
+    data = pickle.dumps(np.arange(4.0), 3)
+    right, wrong = pickle.dumps((4,), 3)[2:-1], pickle.dumps(shape, 3)[2:-1]
+    assert data.count(right[:3]) == 1
+    with pytest.raises(LabelError, match=r"a numpy array of shape \(.*\) has 32 bytes"):
+        read_pickle(data.replace(right[:3], wrong.split(b"q")[0], 1), NAME)
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_empty_arrays_and_bytes_are_read(protocol: int) -> None:
+    value = [np.zeros(0), np.zeros((5, 0)), np.zeros((200, 1), bool), b""]
+    plain = read_pickle(pickle.dumps(value, protocol), NAME)
+    assert plain == [[], [[]] * 5, [[False]] * 200, b""]
+
+
+def test_a_cut_off_pickle_and_a_hostile_one_get_different_advice() -> None:
+    whole = pickle.dumps([1.0, "x"])
+    for data, advice in (
+        (whole[:-4], "download it again"),
+        (b'{"v": [1.0]}', "download it again"),
+        (pickle.dumps(np.zeros((10**6, 0))), "official source"),
+        (b"\x80\x02K\x01K\x02\x93.", "official source"),
+        (pickle.dumps(object), "may run code"),
+    ):
+        with pytest.raises(LabelError) as refused:
+            read_pickle(data, NAME)
+        assert advice in str(refused.value)
+        assert ("download it again" in str(refused.value)) == (advice == "download it again")

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
+import subprocess
+import sys
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,11 @@ from typing import Any
 import pytest
 
 from ongebd.cli import main
+from ongebd.data import read_labels
+from ongebd.errors import ConfigError
+from ongebd.evaluation import EvaluationConfig
+from ongebd.evaluation.floors import clock_times
+from ongebd.video.text import printable
 
 Official = Callable[..., dict[str, dict[str, object]]]
 PNG = b"\x89PNG"
@@ -108,7 +117,7 @@ def test_the_report_can_be_read_and_its_pictures_are_there(files: dict[str, Path
     for part in (
         "sha256 of the labels",
         "floor: clock",
-        "human: each annotator in turn",
+        "annotators: each against the others",
         "skill",
         "n = 3 videos",
     ):
@@ -231,6 +240,16 @@ def test_unsorted_negative_and_late_times_are_counted_not_refused(
         ("--score", "middle", "--score"),
         ("--id-pattern", "(", "not a regular expression"),
         ("--min-consistency", "2", "no video has f1_consis_avg of 2"),
+        ("--min-consistency", "nan", "min_consistency is nan"),
+        ("--min-consistency", "inf", "min_consistency is inf"),
+        ("--min-consistency", "1e400", "min_consistency is inf"),
+        ("--min-consistency", "-0.1", "min_consistency is -0.1"),
+        ("--resamples", "1.5", "1.5: a whole number is wanted"),
+        ("--resamples", "nan", "nan: a whole number is wanted"),
+        ("--resamples", "1000000", "more than 100000 tell nothing new"),
+        ("--seed", "0.5", "0.5: a whole number is wanted"),
+        ("--out", "a" * 300, "File name too long"),
+        ("--ids", "a" * 300, "File name too long"),
         ("--ids", "nowhere.csv", "nowhere.csv: no such file"),
         ("--out", "labels.pkl", "is a file; name a folder"),
     ],
@@ -258,3 +277,170 @@ def test_a_report_that_cannot_be_written_leaves_nothing_behind(
     assert run(files, "--out", str(tmp_path / "file" / "report")) == 2
     assert "the report cannot be written there" in capsys.readouterr().err
     assert (tmp_path / "file").read_text() == "in the way"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"min_consistency": float("nan")},
+        {"min_consistency": -1},
+        {"min_consistency": "some"},
+        {"min_consistency": True},
+        {"resamples": 1.5},
+        {"resamples": True},
+        {"seed": float("nan")},
+        {"seed": -1},
+    ],
+)
+def test_the_same_numbers_are_refused_from_python(settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(settings))):
+        EvaluationConfig(**settings)
+
+
+HOSTILE = [
+    b"bad\xff",
+    rb"a$\frac{$",
+    "动作视频".encode(),
+    b"[red]x[bold]",
+    b"two\nlines | a `b` <i>",
+    b"\x1b[31mred\x07\xc2\x9b1m",
+    b"_x_",
+    b"_",
+    b"%s{0}",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=repr)
+@pytest.mark.parametrize("place", ["labels", "predictions", "ids", "source", "model"])
+def test_any_name_is_reported_as_it_is_and_escaped(
+    files: dict[str, Path], capsys: Any, recwarn: pytest.WarningsRecorder, name: bytes, place: str
+) -> None:
+    text = os.fsdecode(name)
+    labels, predictions, extra = files["labels.pkl"], files["run2.json"], []
+    try:
+        if place == "labels":
+            labels = labels.rename(labels.with_name(f"{text}.pkl"))
+        elif place == "predictions":
+            predictions = predictions.rename(predictions.with_name(f"{text}.json"))
+        elif place == "ids":
+            listed = labels.with_name(f"{text}.csv")
+            listed.write_text("id\naaaaaaaaaaa\nbbbbbbbbbbb\n")
+            extra = ["--ids", str(listed)]
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    if place in ("source", "model"):
+        predictions = files["run"]
+        header = {"type": "header", "source": "x.mp4", "model": "m", place: f"{text}.mp4"}
+        (predictions / "z.jsonl").write_text(json.dumps(header) + "\n", encoding="utf-8")
+    out = files["report"]
+    command = ["evaluate", "--labels", str(labels), "--predictions", str(predictions), *extra]
+    assert main([*command, "--resamples", "9", "--out", str(out)]) == 0
+    assert not recwarn.list
+    printed = capsys.readouterr()
+    for shown in (printed.out, printed.err, (out / "report.md").read_text(encoding="utf-8")):
+        assert not any(unicodedata.category(c) in ("Cc", "Cs") for c in shown if c != "\n")
+    if place != "source":
+        assert printable(text) in printed.out.replace("\n", "")
+    written = (out / "report.json").read_text(encoding="utf-8")
+    assert not any(unicodedata.category(c) in ("Cc", "Cs") for c in written if c != "\n")
+    found = json.loads(written)
+    if place in ("labels", "predictions"):
+        assert Path(found[place]["file"]).stem == text
+    elif place == "source":
+        stem = text.replace("\\", "/").split("/")[-1]  # a source may be a path of Windows
+        assert stem in found["predictions"]["unknown_ids"]
+    rows = [line for line in (out / "report.md").read_text().splitlines() if line.startswith("|")]
+    assert all(line.endswith(" |") for line in rows)
+    assert (out / "f1_against_threshold.png").read_bytes().startswith(PNG)
+
+
+def test_a_full_standard_output_is_said_in_one_line_beside_a_whole_report(files: dict[str, Path]) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    command = [sys.executable, "-m", "ongebd", "evaluate", "--labels", str(files["labels.pkl"])]
+    command += ["--predictions", str(files["run"]), "--resamples", "9", "--out", str(files["report"])]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    lines = done.stderr.splitlines()
+    assert lines[-1].startswith("ongebd: cannot write to standard output: No space left")
+    assert all(line.startswith("wrote ") for line in lines[:-1])
+    assert {file.name for file in files["report"].iterdir()} == {Path(line[6:]).name for line in lines[:-1]}
+
+
+def test_a_second_report_leaves_nothing_of_the_first(files: dict[str, Path]) -> None:
+    report(files)
+    assert (files["report"] / "delays.png").exists()
+    (files["report"] / "notes.txt").write_text("mine")
+    report(files, predictions="run2.json")
+    names = {file.name for file in files["report"].iterdir()}
+    assert names == {"report.md", "report.json", "f1_against_threshold.png", "notes.txt"}
+
+
+def test_a_folder_in_the_place_of_a_report_is_refused_before_anything_is_written(
+    files: dict[str, Path], capsys: Any
+) -> None:
+    (files["report"] / "report.json").mkdir(parents=True)
+    assert run(files, "--out", str(files["report"])) == 2
+    assert "report.json: is a folder" in capsys.readouterr().err
+    assert [file.name for file in files["report"].iterdir()] == ["report.json"]
+
+
+def test_annotators_are_not_called_people(files: dict[str, Path], capsys: Any) -> None:
+    report(files)
+    for text in (capsys.readouterr().out, (files["report"] / "report.md").read_text()):
+        assert "annotators: each against the others" in text
+        assert "(F1 − best floor) / (annotators − best floor)" in text
+        assert "human" not in text.lower()
+
+
+def test_results_of_one_stem_are_reported_unless_it_is_labelled(files: dict[str, Path], capsys: Any) -> None:
+    for name, source in (("test.jsonl", "test.mp4"), ("test-2.jsonl", "test.avi")):
+        (files["run"] / name).write_text(json.dumps({"type": "header", "source": source}) + "\n")
+    assert report(files)["predictions"]["unknown_ids"] == ["test.avi", "test.mp4"]
+    for name, source in (("b.jsonl", "bbbbbbbbbbb.mp4"), ("b-2.jsonl", "bbbbbbbbbbb.avi")):
+        (files["run"] / name).write_text(json.dumps({"type": "header", "source": source}) + "\n")
+    (files["run"] / "bbbbbbbbbbb.jsonl").unlink()
+    capsys.readouterr()
+    assert run(files) == 2
+    error = capsys.readouterr().err
+    assert "bbbbbbbbbbb.mp4" in error or "b.jsonl" in error
+    assert "bbbbbbbbbbb.avi" in error or "b-2.jsonl" in error
+
+
+def test_the_report_says_which_method_found_the_boundaries(files: dict[str, Path], capsys: Any) -> None:
+    header = {"type": "header", "source": "bbbbbbbbbbb.mp4", "model": "window-mean", "version": "9.9"}
+    header["settings"] = {"tau": 1.25}  # type: ignore[assignment]
+    (files["run"] / "bbbbbbbbbbb.jsonl").write_text(json.dumps(header) + "\n")
+    assert report(files)["predictions"]["made_by"] == {"window-mean, τ 1.25, ongebd 9.9": 1}
+    assert "window-mean, τ 1.25, ongebd 9.9 (1 video)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [30, 50, 80, 120, 200])
+def test_no_word_is_broken_at_any_width(
+    files: dict[str, Path], capsys: Any, monkeypatch: Any, width: int
+) -> None:
+    monkeypatch.setattr("ongebd.cli.tables.UNBOUNDED", width)
+    assert run(files, "--compare", str(files["run2.json"])) == 0
+    printed = capsys.readouterr().out
+    words = set(re.split(r"[\s│┃]+", printed))
+    assert {"precision", "detections", "positives", "threshold", "0.05", "annotators:", "run2.json"} <= words
+    frames = [line for line in printed.splitlines() if line.startswith(("┃", "│", "┏", "└"))]
+    assert max(map(len, frames)) <= width
+
+
+def test_tapos_needs_no_option(files: dict[str, Path], shared: Path, capsys: Any) -> None:
+    labels = read_labels(shared / "labels/tapos_gt_val.pkl")
+    clock = {name: clock_times(video.duration, 2.0).tolist() for name, video in labels.videos.items()}
+    files["run2.json"].write_text(json.dumps(clock))
+    files["labels.pkl"] = shared / "labels/tapos_gt_val.pkl"
+    ids = str(shared / "labels/tapos_official_val_ids.csv")
+    found = report(files, "--ids", ids, "--resamples", "0", predictions="run2.json")
+    assert found["labels"]["dataset"] == "tapos"
+    assert found["settings"]["min_consistency"] is None
+    assert (found["n"], found["relative"]["0.05"]["positives"]) == (1337, 3312)
+    scores = found["relative"]["0.05"]["f1"], found["relative"]["average"]["f1"]
+    assert scores == pytest.approx((0.396, 0.561), abs=5e-4)
+    in_frames = found["relative_in_frames"]
+    assert (in_frames["f1"]["0.05"], in_frames["average"]) == pytest.approx((0.397, 0.562), abs=5e-4)
+    assert "By the official notebooks' rule in frames" in capsys.readouterr().out

@@ -27,11 +27,13 @@ def saved(folder: Path, **changes: object) -> tuple[OnnxAnticipator, TorchAntici
     return onnx, TorchAnticipator(folder, "cea")
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{}, {"residual": True}, {"layers": 1}, {"window": 1}, {"window": 16, "heads": 1}, {"dim": 1280, "width": 64}],
-    ids=str,
-)  # fmt: skip
+SHAPES: list[dict[str, object]] = [
+    *({}, {"residual": True}, {"layers": 1}, {"window": 1}),
+    *({"window": 16, "heads": 1}, {"dim": 1280, "width": 64}),
+]
+
+
+@pytest.mark.parametrize("changes", SHAPES, ids=str)
 def test_it_anticipates_what_torch_does(changes: dict[str, object], tmp_path: Path) -> None:
     onnx, torch_one = saved(tmp_path, **changes)
     rng = np.random.default_rng(0)

@@ -109,8 +109,10 @@ from ongebd.training.dataset import make_dataset
 from ongebd.training.loop import train
 
 torch.set_num_threads(1)
-config = TrainConfig(out=sys.argv[1], width=32, ffn=32, heads=2, layers=2, epochs=6, batch=64, run=32, dropout=0.1,
-                     device="cpu", tensorboard=False, checkpoint_every=1, label_rule="exact")
+config = TrainConfig(
+    out=sys.argv[1], width=32, ffn=32, heads=2, layers=2, epochs=6, batch=64, run=32, dropout=0.1,
+    device="cpu", tensorboard=False, checkpoint_every=1, label_rule="exact",
+)
 data = make_dataset(*make_synthetic(SyntheticConfig(videos=20, frames=120, dim=32)), config)
 torch.save(train(config, dataset=data, resume=True).last, Path(sys.argv[1]) / "last.pt")
 """

@@ -153,3 +153,13 @@ def test_a_missing_extra_is_named(store: Path, module: str) -> None:
 def test_everything_else_runs_without_the_extra(module: str) -> None:
     program = _WITHOUT.format(module=module, arguments=["--help"])
     subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+
+
+def test_detecting_imports_no_torch(tmp_path: Path, make_video: Any, make_scene: Any) -> None:
+    video = make_video(tmp_path / "still.mp4", [np.asarray(make_scene(1))] * 10, rate=10)
+    program = (
+        "import sys\nfrom ongebd.cli import main\n"
+        f"assert main(['detect', {str(video)!r}, '-q']) == 0\n"
+        "assert 'torch' not in sys.modules\nassert 'huggingface_hub' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

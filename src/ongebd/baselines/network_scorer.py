@@ -36,14 +36,16 @@ class NetworkScorer:
     def reset(self) -> None:
         """Forget everything seen."""
         self._state = self._network.start()
+        self._first = True
 
     @torch.inference_mode()
     def update(self, feature: Feature, time: float) -> float | None:
-        """The next frame's probability, from its feature (D,)."""
+        """The next frame's probability, from its feature (D,); None for the first, which ends nothing."""
         del time  # frames come at the rate that the network was trained at
         given = torch.from_numpy(np.asarray(feature, np.float32)).to(self._device, self._dtype)
         logit, self._state = self._network.step(given[None], self._state)
-        return float(logit.float().sigmoid()[0])
+        first, self._first = self._first, False
+        return None if first else float(logit.float().sigmoid()[0])
 
     def flush(self) -> list[float | None]:
         """Nothing is held back."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
 from collections.abc import Sequence
 from types import FrameType
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from ongebd import __version__
+from ongebd.cli.standard_streams import fill_closed_streams, leave_output, say
+from ongebd.cli.usage import in_words, strict
 from ongebd.errors import OngebdError
 
 app = App(
@@ -20,12 +21,14 @@ app = App(
     version=__version__,
     help_format="plaintext",
     end_of_options_delimiter="--",
+    default_parameter=Parameter(converter=strict),
 )
 # Named by string: a command's module is imported when it is called, so that `--help` stays fast.
 app.command(
     "ongebd.cli.detect:detect", name="detect", help="Find the event boundaries of videos, as they stream."
 )
 app.command("ongebd.cli.evaluate:evaluate", name="evaluate", help="Score boundaries against labels.")
+app.command("ongebd.cli.models:models", name="models", help="List the methods that can be named.")
 app.command("ongebd.cli.extract:extract", name="extract", help="Store the features of videos, for training.")
 app.command("ongebd.cli.train:train", name="train", help="Train the paper's anticipator on stored features.")
 app.command("ongebd.cli.export:export", name="export", help="Write a trained model's ONNX file.")
@@ -35,22 +38,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Returns:
-        0 when all went well, 2 after a mistake of the user (said in one line on stderr), 130 after Ctrl-C or
-        a plain kill: what was found by then is on disk.
+        0 when all went well, 2 after a mistake of the user or where the output cannot be written (said in one
+        line on stderr), 130 after Ctrl-C or a plain kill: what was found by then is on disk.
     """
+    fill_closed_streams()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _interrupt)
     try:
         status = app(argv, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
     except CycloptsError as problem:
-        return _refuse(f"{problem} (see: ongebd --help)")
+        return _refuse(in_words(problem))
     except OngebdError as problem:
         return _refuse(problem)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of our output went away: `ongebd detect … | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        leave_output()
         return 141
+    except OSError as problem:
+        if problem.filename is not None:  # no writing to a stream: of something else
+            raise
+        leave_output()
+        return _refuse(f"cannot write to standard output: {problem.strerror or problem}")
     return status if isinstance(status, int) else 0
 
 
@@ -59,5 +69,8 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _refuse(problem: object) -> int:
-    print(f"ongebd: {' '.join(str(problem).split())}", file=sys.stderr)  # noqa: T201
+    from ongebd.video.naming import public_name  # here: its room brings PyAV, and `--help` must stay fast
+    from ongebd.video.text import printable
+
+    say(f"ongebd: {printable(public_name(' '.join(str(problem).split())))}")
     return 2

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from ongebd import __version__
 from ongebd.cli.progress import Progress
 from ongebd.cli.sources import Sources, check_sources
+from ongebd.cli.standard_streams import ClosedOutput
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output import (
     LineSink,
@@ -21,13 +22,17 @@ from ongebd.output import (
     Sink,
     Tee,
     check_formats,
+    check_stem,
     open_sinks,
+    output_paths,
     output_stems,
+    spare_sources,
 )
 from ongebd.output.factory import TEXT_FORMATS
 from ongebd.streaming import Seen, SourceRun, StreamConfig, load
 from ongebd.streaming.models import DEFAULT_MODEL
 from ongebd.types import Boundary, Epoch
+from ongebd.video.naming import spoken_name
 
 
 def detect(
@@ -51,7 +56,11 @@ def detect(
     DIR/VIDEO.jsonl and so on, written as they are found.
 
     A file that cannot be read is named in one line; the others go on. Exit status: 0, or 2 if a source was
-    refused, or 130 after Ctrl-C (what was found so far is on disk).
+    refused or broke off (a network that failed, say: what was found until then is kept, and its end record
+    says "complete": false), or 130 after Ctrl-C (what was found so far is on disk).
+
+    What stands in [brackets] below is the value of the default model, window-mean; other models have their
+    own.
 
     Parameters
     ----------
@@ -65,9 +74,9 @@ def detect(
     plot
         Also draw DIR/VIDEO.png: error curve, threshold, boundaries, thumbnails. Needs --out.
     stem
-        Name of the result files without ending, for a single source.
+        Name of the result files without ending, for a single source. Needs --out.
     model
-        Which model: window-mean or persistence.
+        Which method, or the folder of a trained model; they are listed by: ongebd models.
     config
         Settings of the stream.
     stream
@@ -77,17 +86,25 @@ def detect(
     quiet
         No progress, no summary; warnings and errors only.
     """
-    check_sources(sources)
+    check_sources(sources, "detect")
     formats = _formats(format, plot=plot, to_files=out is not None)
     if out is None and formats and len(sources) > 1:
         raise ConfigError(
             f"--format {formats[0]} to standard output takes one source; give --out DIR for more"
         )
-    if stem is not None and len(sources) > 1:
-        raise ConfigError("--stem names the results of one source; leave it out for several")
+    if out is None and isinstance(sys.stdout, ClosedOutput):
+        raise ConfigError("standard output is closed, where the results would go; give --out DIR")
+    if stem is not None:
+        check_stem(stem)
+        if out is None:
+            raise ConfigError("--stem names the files in a folder: give --out DIR")
+        if len(sources) > 1:
+            raise ConfigError("--stem names the results of one source; leave it out for several")
     loaded = load(model)
     settings = loaded.configured(config)
     stems = [stem] if stem is not None else output_stems(sources)
+    if out is not None:
+        spare_sources([path for name in stems for path in output_paths(formats, out, name)], sources)
 
     refused: list[str] = []
     with Progress(len(sources), quiet=quiet) as progress:
@@ -98,14 +115,17 @@ def detect(
                 header = RunHeader(
                     source, loaded.name, asdict(settings), run.video.width, run.video.height, __version__
                 )
+                results = _Results(out, name, formats, header, many=len(sources) > 1)
                 with run:
-                    sink = _open_sink(out, name, formats, header, many=len(sources) > 1)
-                    _follow(run, sink, progress, source)
+                    _follow(run, results, progress, source)
+                if run.video.broken is not None:
+                    refused.append(source)
             except OngebdError as problem:
                 refused.append(source)
                 progress.say(f"ongebd: {problem}")
     if len(sources) > 1 and refused:
-        progress.say(f"ongebd: {len(refused)} of {len(sources)} sources failed: {', '.join(refused)}")
+        names = ", ".join(spoken_name(source) for source in refused)
+        progress.say(f"ongebd: {len(refused)} of {len(sources)} sources failed: {names}")
     return 2 if refused else 0
 
 
@@ -123,21 +143,44 @@ def _formats(text: str | None, *, plot: bool, to_files: bool) -> list[str]:
     return check_formats(names)
 
 
-def _open_sink(out: Path | None, stem: str, formats: list[str], header: RunHeader, *, many: bool) -> Tee:
-    sinks: list[Sink]
-    if out is not None:
-        sinks = open_sinks(formats, out, stem, header)
-    elif formats:
-        sinks = [TEXT_FORMATS[formats[0]](sys.stdout, header)]
-    else:
-        sinks = [LineSink(sys.stdout, prefix=f"{stem}  " if many else "")]
-    return Tee(sinks)
+class _Results:
+    """The sinks of one source, opened when there is something to write: a refused source leaves no file."""
+
+    def __init__(
+        self, out: Path | None, stem: str, formats: list[str], header: RunHeader, *, many: bool
+    ) -> None:
+        self._out, self._stem, self._formats, self._header, self._many = out, stem, formats, header, many
+        self._tee: Tee | None = None
+
+    @property
+    def opened(self) -> Tee:
+        """The sinks."""
+        if self._tee is None:
+            self._tee = Tee(self._sinks())
+        return self._tee
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there are files."""
+        return self._tee is not None
+
+    def lacking(self) -> list[Path]:
+        """Files that are not there, though the sinks were closed."""
+        paths = [] if self._out is None else output_paths(self._formats, self._out, self._stem)
+        return [path for path in paths if not path.exists()]
+
+    def _sinks(self) -> list[Sink]:
+        if self._out is not None:
+            return open_sinks(self._formats, self._out, self._stem, self._header)
+        if self._formats:
+            return [TEXT_FORMATS[self._formats[0]](sys.stdout, self._header)]
+        return [LineSink(sys.stdout, prefix=f"{self._stem}  " if self._many else "")]
 
 
-def _follow(run: SourceRun, sink: Tee, progress: Progress, source: str) -> None:
+def _follow(run: SourceRun, results: _Results, progress: Progress, source: str) -> None:
     """Run one source to its end, or to Ctrl-C; either way the results are finished."""
     frames = boundaries = 0
-    complete = False
+    complete = stopped = False
     try:
         with closing(iter(run)) as events:
             progress.begin(source, run.video.expected_duration)
@@ -145,19 +188,35 @@ def _follow(run: SourceRun, sink: Tee, progress: Progress, source: str) -> None:
                 match event:
                     case Seen(frame, decision):
                         frames += 1
-                        sink.decision(frame, decision)
+                        results.opened.decision(frame, decision)
                         progress.advance(decision.time)
                     case Boundary():
                         boundaries += 1
-                        sink.boundary(event)
+                        results.opened.boundary(event)
                         progress.found(boundaries)
                     case Epoch():
-                        sink.epoch(event)
-        complete = True
+                        results.opened.epoch(event)
+        complete = run.video.broken is None
+    except KeyboardInterrupt:
+        stopped = True
+        raise
     finally:
-        while not complete and (last := run.detector.flush()) is not None:
-            boundaries += 1
-            sink.boundary(last)
-        end = RunEnd(complete, float(run.video.duration), frames, boundaries, run.video.warnings)
-        sink.close(end)
-        progress.end(source, end)
+        # Of a source that was refused before its first frame nothing is left behind.
+        if complete or stopped or results.is_open:
+            while not complete and (last := run.detector.flush()) is not None:
+                boundaries += 1
+                results.opened.boundary(last)
+            end = RunEnd(complete, float(run.video.duration), frames, boundaries, run.video.warnings)
+            _close(results, end, progress, source)
+            progress.end(source, end)
+        else:
+            progress.drop()
+
+
+def _close(results: _Results, end: RunEnd, progress: Progress, source: str) -> None:
+    try:
+        results.opened.close(end)
+    except KeyboardInterrupt:
+        for path in results.lacking():
+            progress.say(f"ongebd: {spoken_name(source)}: stopped while {path} was made: it is not there")
+        raise

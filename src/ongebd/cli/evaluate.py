@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table as RichTable
+from rich.text import Text
 
+from ongebd.cli.tables import print_tables
 from ongebd.data.labels import read_ids, read_labels
 from ongebd.data.predictions import read_predictions
-from ongebd.errors import ConfigError
-from ongebd.evaluation.evaluation import Evaluation, step_count
 from ongebd.evaluation.evaluation import evaluate as run_evaluation
-from ongebd.evaluation.report import write_report
-from ongebd.evaluation.report_tables import Table, headline, report_tables
+from ongebd.evaluation.evaluation import step_count
+from ongebd.evaluation.report import check_folder, write_report
+from ongebd.evaluation.report_tables import headline, report_tables
 from ongebd.evaluation.system import EvaluationConfig
+from ongebd.video.text import printable
 
 
 def evaluate(
@@ -37,7 +37,7 @@ def evaluate(
     resamples: int = 1000,
     seed: int = 0,
 ) -> int:
-    """Score boundaries against labels, with floors, the human ceiling and the delay beside every score.
+    """Score boundaries against labels, with floors, the annotators' ceiling and the delay beside every score.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def evaluate(
         resamples=resamples,
         seed=seed,
     )
-    if out is not None and out.exists() and not out.is_dir():
-        raise ConfigError(f"--out {out}: is a file; name a folder")
+    if out is not None:
+        check_folder(out)
     label_set = read_labels(labels, dataset, generation=generation)
     if ids is not None:
         label_set = label_set.restrict(read_ids(ids), str(ids))
@@ -96,29 +96,7 @@ def evaluate(
             id_pattern=id_pattern,
             progress=lambda step: bar.update(task, advance=1, description=step),
         )
-    files = [] if out is None else write_report(evaluation, out)
-    _print(evaluation)
-    for file in files:
-        errors.print(f"wrote {file}", style="dim", highlight=False, soft_wrap=True)
+    for file in [] if out is None else write_report(evaluation, out):
+        errors.print(Text(f"wrote {printable(str(file))}", "dim"), soft_wrap=True)
+    print_tables(report_tables(evaluation), headline(evaluation))
     return 0
-
-
-def _print(evaluation: Evaluation) -> None:
-    console = Console(width=None if sys.stdout.isatty() else 160)
-    for table in report_tables(evaluation):
-        console.print(_rich(table))
-        for note in table.notes:
-            console.print(note, style="dim", highlight=False)
-        console.print()
-    console.print(headline(evaluation), style="bold", highlight=False)
-
-
-def _rich(table: Table) -> RichTable:
-    result = RichTable(title=table.title, title_justify="left", show_header=any(table.header))
-    for place, name in enumerate(table.header):
-        result.add_column(
-            name, justify="left" if place == 0 or len(table.header) == 2 else "right", overflow="fold"
-        )
-    for row in table.rows:
-        result.add_row(*row)
-    return result

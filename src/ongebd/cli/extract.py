@@ -85,7 +85,7 @@ def extract(
     quiet
         No progress, no summary; failures only.
     """
-    check_sources(sources)
+    check_sources(sources, "extract")
     exact_rate(fps)  # raises for what is no rate
     config = _config(device, jobs, batch, stream, source_fps)
     videos = _videos(sources, id_pattern)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +10,9 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
+from ongebd.cli.standard_streams import say
 from ongebd.features import Extracted, Failure, Working
+from ongebd.video.naming import public_name
 
 _EVERY = 10.0  # seconds between two lines where there is no terminal
 
@@ -122,10 +123,11 @@ class ExtractProgress:
 
     def _say(self, line: str) -> None:
         """Print one line to stderr, above the bar if there is one."""
+        line = public_name(line)
         if self._bar is not None:
             self._console.print(line, markup=False, soft_wrap=True)
         else:
-            print(line, file=sys.stderr, flush=True)  # noqa: T201
+            say(line)
 
 
 def _span(seconds: float) -> str:

@@ -12,7 +12,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
+from ongebd.cli.standard_streams import say
 from ongebd.output import RunEnd, public_name
+from ongebd.video.naming import spoken_name
 
 
 class Progress:
@@ -31,7 +33,7 @@ class Progress:
                 SpinnerColumn(),
                 TextColumn("{task.description}"),
                 BarColumn(),
-                TextColumn("{task.fields[clock]}  {task.fields[found]} boundaries"),
+                TextColumn("{task.fields[clock]}  {task.fields[found]}"),
                 TimeRemainingColumn(),
                 console=self._console,
                 transient=True,
@@ -55,8 +57,10 @@ class Progress:
         self._started = time.monotonic()
         if self._bar is not None:
             number = f"{self._done + 1}/{self._sources}  " if self._sources > 1 else ""
-            label = escape(number + public_name(source))
-            self._task = self._bar.add_task(label, total=expected_duration, clock="0.0 s", found=0)
+            label = escape(number + spoken_name(source))
+            self._task = self._bar.add_task(
+                label, total=expected_duration, clock="0.0 s", found=_boundaries(0)
+            )
 
     def advance(self, seconds: float) -> None:
         """The source was read up to this time."""
@@ -66,28 +70,38 @@ class Progress:
     def found(self, boundaries: int) -> None:
         """So many boundaries were found so far."""
         if self._bar is not None:
-            self._bar.update(self._task, found=boundaries)
+            self._bar.update(self._task, found=_boundaries(boundaries))
+
+    def drop(self) -> None:
+        """A source was refused before anything of it was read."""
+        self._done += 1
+        if self._bar is not None:
+            self._bar.remove_task(self._task)
 
     def end(self, source: str, end: RunEnd) -> None:
         """A source ended: its warnings, and a line that sums it up."""
         self._done += 1
         if self._bar is not None:
             self._bar.remove_task(self._task)
-        name = public_name(source)
+        name = spoken_name(source)
         for warning in end.warnings:
             self.say(f"ongebd: {name}: {warning}")
         if not self._quiet:
             took = max(time.monotonic() - self._started, 1e-9)
-            boundaries = f"{end.boundaries} boundar{'y' if end.boundaries == 1 else 'ies'}"
             stopped = "" if end.complete else ", stopped early"
             self.say(
-                f"{name}: {boundaries} in {end.duration:.3f} s of video"
+                f"{name}: {_boundaries(end.boundaries)} in {end.duration:.3f} s of video"
                 f" ({end.duration / took:.1f} × real time{stopped})"
             )
 
     def say(self, line: str) -> None:
-        """Print one line to stderr, above the bar if there is one."""
+        """Print one line to stderr, above the bar if there is one; never with a secret of a URL in it."""
+        line = public_name(line)
         if self._bar is not None:
             self._console.print(line, markup=False, soft_wrap=True)
         else:
-            print(line, file=sys.stderr, flush=True)  # noqa: T201
+            say(line)
+
+
+def _boundaries(count: int) -> str:
+    return f"{count} {'boundary' if count == 1 else 'boundaries'}"

@@ -8,20 +8,31 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from ongebd.cli.usage import NO_SOURCE
 from ongebd.errors import ConfigError
 
 Sources = Annotated[list[str], Parameter(allow_leading_hyphen=True, negative=())]
 """Files, URLs, cameras, and `-` for standard input; see `check_sources`."""
 
 
-def check_sources(sources: Sequence[str]) -> None:
-    """Refuse an empty list, and an option that was misspelt and so taken for a source.
+def check_sources(sources: Sequence[str], command: str) -> None:
+    """Refuse no source, an empty one, standard input twice, and a misspelt option taken for a source.
+
+    Args:
+        sources: As given.
+        command: The name of the command whose help is to be read.
 
     Raises:
         ConfigError: It says which.
     """
     if not sources:
-        raise ConfigError("no source given: name a video file, a URL, or - for standard input")
+        raise ConfigError(f"{NO_SOURCE} (see: ongebd {command} --help)")
+    if sources.count("-") > 1:
+        raise ConfigError("standard input (-) is named twice, and can be read once; name it once")
     for source in sources:
+        if not source:
+            raise ConfigError("a source is empty; name a video file, a URL, or - for standard input")
         if source.startswith("-") and source != "-" and not Path(source).exists():
-            raise ConfigError(f"unknown option {source}, and no file of that name either; see --help")
+            raise ConfigError(
+                f"unknown option {source}, and no file of that name either (see: ongebd {command} --help)"
+            )

@@ -25,10 +25,20 @@ def read_bytes(path: Path) -> bytes:
     except IsADirectoryError:
         raise LabelError(f"{path}: is a folder, a file is wanted here") from None
     except OSError as problem:
-        raise LabelError(f"{path}: cannot be read ({problem.strerror}); check its permissions") from None
+        raise LabelError(
+            f"{path}: cannot be read ({problem.strerror}); check the path and its permissions"
+        ) from None
     if not data.strip():
         raise LabelError(f"{path}: the file is empty; it may not have been downloaded in full")
     return data
+
+
+def is_folder(path: Path) -> bool:
+    """Whether it is a folder; a path that cannot even be asked about is none."""
+    try:
+        return path.is_dir()
+    except OSError:  # a name that is too long, say
+        return False
 
 
 def sha256(data: bytes) -> str:
@@ -71,8 +81,10 @@ def parse_json(data: bytes, path: Path) -> object:
         raise LabelError(
             f"{path}: not valid JSON at line {problem.lineno} ({problem.msg}); the file may be cut off"
         ) from None
-    except (RecursionError, ValueError):
-        raise LabelError(f"{path}: JSON nested too deeply, or with a number too long, to be labels") from None
+    except RecursionError:
+        raise LabelError(f"{path}: JSON nested too deeply to be labels or predictions; flatten it") from None
+    except ValueError:  # Python reads no whole number of more than 4300 digits
+        raise LabelError(f"{path}: JSON with a number too long to be a time; correct or remove it") from None
 
 
 def table_rows(data: bytes, path: Path, required: set[str]) -> Iterator[tuple[int, dict[str, str]]]:

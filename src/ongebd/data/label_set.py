@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -47,17 +48,32 @@ class VideoLabels:
             )
         for order, times in enumerate(self.boundaries):
             if not np.isfinite(times).all():
-                raise LabelError(f"video {self.id!r}, annotator {order}: a boundary is not a finite number")
+                raise LabelError(
+                    f"video {self.id!r}, annotator {order}: a boundary is not a finite number; "
+                    "correct or remove it"
+                )
         if self.annotator_consistency and len(self.annotator_consistency) != len(self.boundaries):
             raise LabelError(
                 f"video {self.id!r}: {len(self.annotator_consistency)} consistency scores for "
-                f"{len(self.boundaries)} annotators"
+                f"{len(self.boundaries)} annotators; give one for each, or leave f1_consis out"
             )
 
     @property
     def most_consistent(self) -> int | None:
         """The annotator who agrees best with the others, the first on ties; None where unknown."""
         return int(np.argmax(self.annotator_consistency)) if self.annotator_consistency else None
+
+
+def video_labels(source: str, **fields: Any) -> VideoLabels:
+    """`VideoLabels(**fields)`; what is wrong with them is said of the file.
+
+    Raises:
+        LabelError: Likewise, with the file's name.
+    """
+    try:
+        return VideoLabels(**fields)
+    except LabelError as problem:
+        raise LabelError(f"{source}: {problem}") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +13,9 @@ import numpy.typing as npt
 from ongebd.data.id_matching import match_ids
 from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.numbers import FloatArray
+from ongebd.data.official_schema import TAPOS_INSTANCE
 from ongebd.data.targets import NEAR, BoolArray, LabelRule, chosen_annotator, frame_targets
 from ongebd.errors import LabelError
-
-# 1y60SfvKbxY_s00002_79_481_81_895: the video, the shot, and from 79.481 s to 81.895 s of it.
-_INSTANCE = re.compile(r"(?P<video>.+)_s\d+_(?P<from>\d+_\d{1,3})_(?P<to>\d+_\d{1,3})")
 
 
 class StoredFeatures(Protocol):
@@ -127,7 +124,7 @@ def label_videos(
     for label in labels.videos.values():
         if label.id in stored:
             videos.append(_labelled(store[stored[label.id]], label, rule, near))
-        elif (found := _INSTANCE.fullmatch(label.id)) and found["video"] in cut:
+        elif (found := TAPOS_INSTANCE.fullmatch(label.id)) and found["video"] in cut:
             span = _seconds(found["from"]), _seconds(found["to"])
             videos.append(_labelled(store[cut[found["video"]]], label, rule, near, span))
     if not videos:
@@ -181,7 +178,7 @@ def _instances_by_video(labels: LabelSet, stored: Mapping[str, str]) -> dict[str
     """The instances that the store has not got under their own ids, by video."""
     by_video = defaultdict(list)
     for name in labels.videos:
-        if name not in stored and (found := _INSTANCE.fullmatch(name)):
+        if name not in stored and (found := TAPOS_INSTANCE.fullmatch(name)):
             by_video[found["video"]].append(name)
     return dict(by_video)
 

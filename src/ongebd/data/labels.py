@@ -41,8 +41,9 @@ def read_labels(path: Path | str, dataset: Dataset = "auto", *, generation: Gene
 
     Args:
         path: The file.
-        dataset: Which set's rules hold. "auto" takes a file in the official schema for Kinetics-GEBD, a
-            table of steps for an INRIA-style set, and all else for a set of your own.
+        dataset: Which set's rules hold. "auto" takes a file in the official schema for TAPOS where its ids
+            are those of TAPOS instances and each has one annotator, and else for Kinetics-GEBD; a table of
+            steps for an INRIA-style set, and all else for a set of your own.
         generation: For the raw Kinetics-GEBD annotation: see `ongebd.data.kinetics_raw`.
 
     Raises:
@@ -104,10 +105,11 @@ def _from_entries(
         return from_simple_json(entries, source=str(path), sha256=fingerprint)
     notes: list[str] = []
     if is_raw_annotation(entries):
+        dataset = "kinetics-gebd" if dataset == "auto" else dataset
         entries, notes = convert_raw_annotation(entries, generation=generation, source=str(path))
     return from_official_schema(
         entries,
-        dataset="kinetics-gebd" if dataset == "auto" else dataset,
+        dataset=dataset,
         source=str(path),
         sha256=fingerprint,
         notes=notes,

@@ -31,7 +31,8 @@ def number(value: object, where: str) -> float:
     except OverflowError:
         raise LabelError(f"{where}: the number is too large; correct or remove it") from None
     if not math.isfinite(result):
-        raise LabelError(f"{where}: {result} is not a finite number; correct or remove it")
+        cause = " (1e999 is read as inf too)" if math.isinf(result) else ""
+        raise LabelError(f"{where}: {result} is not a finite number{cause}; correct or remove it")
     return result
 
 
@@ -41,6 +42,8 @@ def parse_number(text: str, where: str) -> float:
         value = float(text)
     except ValueError:
         raise LabelError(f"{where}: {text[:40]!r} is not a number; correct or remove it") from None
+    if math.isinf(value) and "inf" not in text.casefold():
+        raise LabelError(f"{where}: {text[:40]!r} is too large a number; correct or remove it")
     return number(value, where)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
+from ongebd.data.id_matching import match_ids
 from ongebd.data.label_set import LabelSet
 from ongebd.data.numbers import FloatArray, number_list
 from ongebd.data.numbers import videos as count_of
@@ -34,6 +35,19 @@ class VideoPrediction:
     complete: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class SharedName:
+    """Results whose sources have one stem, as `test.mp4` and `test.avi` have.
+
+    Attributes:
+        stem: The stem.
+        places: Where each stands, by its id, which is the whole name of its source.
+    """
+
+    stem: str
+    places: Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PredictionSet:
     """Predictions, by id.
@@ -47,6 +61,9 @@ class PredictionSet:
         unit: "seconds", or "frames" where `times` are frame numbers.
         moment: Which moment of a boundary `times` is: "centre" or "onset".
         notes: What was counted while reading, one line each.
+        shared: Stems that several sources share; which video such a result is of, its stem cannot say.
+        made_by: Which methods found them, with τ and version, each with its number of videos, where the file
+            says so.
     """
 
     videos: dict[str, VideoPrediction] = field(default_factory=dict)
@@ -56,6 +73,8 @@ class PredictionSet:
     unit: Unit = "seconds"
     moment: Moment = "centre"
     notes: tuple[str, ...] = ()
+    shared: tuple[SharedName, ...] = ()
+    made_by: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def has_decisions(self) -> bool:
@@ -65,8 +84,36 @@ class PredictionSet:
     def renamed(self, label_of: Mapping[str, str]) -> PredictionSet:
         """The predictions that have a labelled video, under its id."""
         return replace(
-            self, videos={label_of[name]: video for name, video in self.videos.items() if name in label_of}
+            self,
+            videos={label_of[name]: video for name, video in self.videos.items() if name in label_of},
+            shared=(),
         )
+
+    def check_shared(self, labels: Iterable[str], label_of: Mapping[str, str], pattern: str | None) -> None:
+        """Refuse a stem that names a labelled video and belongs to several sources.
+
+        Args:
+            labels: Ids of labelled videos.
+            label_of: The label id of each prediction that has one.
+            pattern: See `ongebd.data.id_matching`.
+
+        Raises:
+            LabelError: There is one; the message names the files.
+        """
+        if not self.shared:
+            return
+        known = set(labels)
+        for shared in self.shared:
+            if all(name in label_of for name in shared.places):
+                continue  # their whole names tell them apart
+            label = match_ids([shared.stem], known, pattern).label_of.get(shared.stem)
+            if label is not None:
+                places = list(shared.places.values())
+                rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
+                raise LabelError(
+                    f"{self.source}: video {label!r} stands in {len(places)} places, {', '.join(places[:3])}"
+                    f"{rest}; keep one of them, or tell the sources apart with --id-pattern"
+                )
 
     def at(self, moment: Moment) -> PredictionSet:
         """The same boundaries, scored at their centre or at their onset; an onset is known when it fires.

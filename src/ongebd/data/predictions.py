@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from ongebd.data.files import parse_json, read_bytes, read_text, sha256, table_rows
+from ongebd.data.files import is_folder, parse_json, read_bytes, read_text, sha256, table_rows
+from ongebd.data.keys import UnreadKeys
 from ongebd.data.numbers import kind, number, number_list, parse_number
 from ongebd.data.numbers import videos as count_of
-from ongebd.data.prediction_set import PredictionSet, Unit, VideoPrediction, as_prediction_set, count_disorder
+from ongebd.data.prediction_set import (
+    PredictionSet,
+    SharedName,
+    Unit,
+    VideoPrediction,
+    as_prediction_set,
+    count_disorder,
+)
 from ongebd.data.restricted_pickle import read_pickle
 from ongebd.errors import LabelError
 
@@ -23,7 +32,8 @@ def read_predictions(path: Path | str, *, unit: Unit = "seconds") -> PredictionS
     """The predictions in a file or a folder.
 
     - A folder, or a file that ends in `.jsonl`: what `ongebd detect --out` wrote, one file a video; the id
-      is the stem of the source that the file names. Kinds of records that are not known are passed over.
+      is the stem of the source that the file names, or where several sources share a stem the source's
+      whole name. Kinds of records that are not known are passed over.
     - `.pkl`, `.pickle`: the official `{id: [times]}`, unpickled with restrictions.
     - `.json`: the same, or `{id: {"times": […], "decided": […], "onsets": […]}}`.
     - `.csv`: one line for each boundary, `id,time` and where known `onset`, `decided`. A line whose time is
@@ -38,25 +48,25 @@ def read_predictions(path: Path | str, *, unit: Unit = "seconds") -> PredictionS
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    if path.is_dir() or suffix == ".jsonl":
+    folder = is_folder(path)
+    if folder or suffix == ".jsonl":
         if unit == "frames":
             raise LabelError(f"{path}: our JSONL is in seconds; leave out --unit frames")
-        predictions = _read_folder(path) if path.is_dir() else _read_jsonl_file(path)
+        predictions = _read_folder(path) if folder else _read_jsonl_file(path)
     else:
         data = read_bytes(path)
         if suffix in (".pkl", ".pickle"):
-            videos, form = _from_mapping(read_pickle(data, path), path), "pickle"
+            (videos, unread), form = _from_mapping(read_pickle(data, path), path), "pickle"
         elif suffix == ".json":
-            videos, form = _from_mapping(parse_json(data, path), path), "json"
+            (videos, unread), form = _from_mapping(parse_json(data, path), path), "json"
         elif suffix == ".csv":
-            videos, form = _from_csv(data, path), "csv"
+            (videos, unread), form = _from_csv(data, path), "csv"
         else:
             raise LabelError(
                 f"{path}: predictions are a folder or end in .jsonl, .pkl, .json or .csv; rename the file"
             )
-        predictions = PredictionSet(
-            videos, str(path), form, sha256(data), unit, "centre", count_disorder(videos)
-        )
+        notes = (*unread.notes(), *count_disorder(videos))
+        predictions = PredictionSet(videos, str(path), form, sha256(data), unit, "centre", notes)
     if not predictions.videos:
         raise LabelError(f"{path}: no video in it; is it the right file?")
     return predictions
@@ -78,25 +88,75 @@ def _read_folder(path: Path) -> PredictionSet:
 
 
 def _jsonl_set(files: Mapping[Path, bytes], source: Path, fingerprint: str) -> PredictionSet:
-    videos: dict[str, VideoPrediction] = {}
-    for file, data in files.items():
-        for name, video in _parse_jsonl(data, file).items():
-            if name in videos:
-                raise LabelError(f"{file}: video {name!r} stands in two places; keep one of them")
-            videos[name] = video
+    runs = [run for file, data in files.items() for run in _parse_jsonl(data, file)]
+    videos, shared = _named(runs)
+    made_by = Counter(run.method for run in runs if run.method)
     notes = list(count_disorder(videos))
     cut = sum(not video.complete for video in videos.values())
     if cut:
         notes.append(
             f"{count_of(cut)} whose detection was cut short (no end record, or it says so), scored as is"
         )
-    return PredictionSet(videos, str(source), "ongebd-jsonl", fingerprint, "seconds", "centre", tuple(notes))
+    if shared:
+        notes.append(
+            f"stems that several sources share: {len(shared)}; the sources' whole names are the ids there"
+        )
+    return PredictionSet(
+        videos,
+        str(source),
+        "ongebd-jsonl",
+        fingerprint,
+        "seconds",
+        "centre",
+        tuple(notes),
+        tuple(shared),
+        dict(made_by),
+    )
 
 
-class _Open:
-    """A video whose records are being read."""
+def _named(runs: Sequence[_Run]) -> tuple[dict[str, VideoPrediction], list[SharedName]]:
+    """The runs' results by id, and the stems that several of them share."""
+    by_stem: dict[str, list[_Run]] = {}
+    for run in runs:
+        by_stem.setdefault(run.stem, []).append(run)
+    videos = {stem: alike[0].close() for stem, alike in by_stem.items() if len(alike) == 1}
+    shared = []
+    for stem, alike in by_stem.items():
+        if len(alike) == 1:
+            continue
+        places: dict[str, str] = {}
+        for run in alike:
+            name = run.source or run.stem
+            if name in places:
+                raise LabelError(
+                    f"{run.place}: video {stem!r} stands in two places, of one source: {places[name]}; "
+                    "keep one of them"
+                )
+            if name in videos:  # another source's stem
+                name = f"{name} ({run.place})"
+            videos[name] = run.close()
+            places[name] = run.place
+        shared.append(SharedName(stem, places))
+    return videos, shared
 
-    def __init__(self) -> None:
+
+class _Run:
+    """A video whose records are being read.
+
+    Attributes:
+        stem: Of its source, or else of its file.
+        source: The source that its header names, if it does.
+        place: The file and line where it begins.
+        method: What found it, if the header says so.
+    """
+
+    def __init__(self, path: Path, line: int, header: Mapping[str, object] | None = None) -> None:
+        header = header or {}
+        source = header.get("source")
+        self.stem = _stem(header, path)
+        self.source = source if isinstance(source, str) and source.strip() else None
+        self.place = f"{path}, line {line}" if line > 1 else str(path)
+        self.method = _method(header)
         self.boundaries: list[tuple[float, float, float]] = []
         self.complete = False
 
@@ -105,10 +165,9 @@ class _Open:
         return VideoPrediction(times, decided, onsets, self.complete)
 
 
-def _parse_jsonl(data: bytes, path: Path) -> dict[str, VideoPrediction]:
+def _parse_jsonl(data: bytes, path: Path) -> list[_Run]:
     """The videos of one of our files: each header begins one; without one the file's name is the id."""
-    open_videos: dict[str, _Open] = {}
-    current: _Open | None = None
+    runs: list[_Run] = []
     lines = read_text(data, path).splitlines()
     for line, text in enumerate(lines, start=1):
         if not text.strip():
@@ -118,20 +177,23 @@ def _parse_jsonl(data: bytes, path: Path) -> dict[str, VideoPrediction]:
             break
         form = record.get("type")
         if form == "header":
-            name = _stem(record, path)
-            if name in open_videos:
-                raise LabelError(f"{path}, line {line}: a second header of video {name!r}; keep one run")
-            current = open_videos[name] = _Open()
+            run = _Run(path, line, record)
+            if any(run.source == other.source and run.stem == other.stem for other in runs):
+                raise LabelError(
+                    f"{path}, line {line}: a second header of video {run.stem!r}, which has one above; "
+                    "keep one run"
+                )
+            runs.append(run)
         elif form in ("boundary", "end"):
-            if current is None:
-                current = open_videos[path.stem] = _Open()
+            if not runs:
+                runs.append(_Run(path, line))
             if form == "boundary":
-                current.boundaries.append(_boundary(record, f"{path}, line {line}"))
+                runs[-1].boundaries.append(_boundary(record, f"{path}, line {line}"))
             else:
-                current.complete = record.get("complete") is True
-    if not open_videos:
+                runs[-1].complete = record.get("complete") is True
+    if not runs:
         raise LabelError(f"{path}: no header and no boundary; is it the output of `ongebd detect`?")
-    return {name: video.close() for name, video in open_videos.items()}
+    return runs
 
 
 def _record(text: str, where: str, *, last: bool) -> Mapping[str, object] | None:
@@ -155,11 +217,25 @@ def _stem(header: Mapping[str, object], path: Path) -> str:
     return Path(source.split("?")[0].replace("\\", "/").rstrip("/")).stem or path.stem
 
 
+def _method(header: Mapping[str, object]) -> str | None:
+    """The method that a header names, with τ and the program's version where they are there."""
+    model, version, settings = header.get("model"), header.get("version"), header.get("settings")
+    if not isinstance(model, str) or not model:
+        return None
+    tau = settings.get("tau") if isinstance(settings, Mapping) else None
+    parts = [model[:120]]
+    if isinstance(tau, int | float):
+        parts.append(f"τ {tau:g}")
+    if isinstance(version, str):
+        parts.append(f"ongebd {version[:40]}")
+    return ", ".join(parts)
+
+
 def _boundary(record: Mapping[str, object], where: str) -> tuple[float, float, float]:
     """(centre, onset, decided) of a boundary record, seconds."""
     for name in ("time", "onset", "decided"):
         if name not in record:
-            raise LabelError(f"{where}: a boundary without {name!r}")
+            raise LabelError(f"{where}: a boundary without {name!r}; complete or remove the line")
     return (
         number(record["time"], f"{where}, time"),
         number(record["onset"], f"{where}, onset"),
@@ -167,10 +243,11 @@ def _boundary(record: Mapping[str, object], where: str) -> tuple[float, float, f
     )
 
 
-def _from_mapping(value: object, path: Path) -> dict[str, VideoPrediction]:
+def _from_mapping(value: object, path: Path) -> tuple[dict[str, VideoPrediction], UnreadKeys]:
     if not isinstance(value, Mapping):
         raise LabelError(f"{path}: predictions are a dict of times by id, not {kind(value)}")
     videos: dict[str, VideoPrediction] = {}
+    unread = UnreadKeys({"times", "decided", "onsets"})
     for key, entry in value.items():
         name = key.decode("latin1") if isinstance(key, bytes) else str(key)
         where = f"{path}: video {name!r}"
@@ -184,6 +261,7 @@ def _from_mapping(value: object, path: Path) -> dict[str, VideoPrediction]:
                 else f"{', '.join(map(str, entry))[:60]!r}"
             )
             raise LabelError(f"{where}: 'times' is missing, it has {what}; give a list of boundary times")
+        unread.see(entry, where)
         times = number_list(entry["times"], f"{where}, times")
         extra = {
             part: number_list(entry[part], f"{where}, {part}") if entry.get(part) is not None else None
@@ -191,18 +269,22 @@ def _from_mapping(value: object, path: Path) -> dict[str, VideoPrediction]:
         }
         for part, values in extra.items():
             if values is not None and len(values) != len(times):
-                raise LabelError(f"{where}: {len(values)} {part} for {len(times)} times")
+                raise LabelError(
+                    f"{where}: {len(values)} {part} for {len(times)} times; give one for each, or none"
+                )
         videos[name] = VideoPrediction(times, extra["decided"], extra["onsets"])
-    return videos
+    return videos, unread
 
 
-def _from_csv(data: bytes, path: Path) -> dict[str, VideoPrediction]:
+def _from_csv(data: bytes, path: Path) -> tuple[dict[str, VideoPrediction], UnreadKeys]:
     columns: list[str] = []
     rows: dict[str, list[list[float]]] = {}
+    unread = UnreadKeys({"id", "time", "decided", "onset"}, of="line", called="column")
     for line, row in table_rows(data, path, {"id", "time"}):
         where = f"{path}, line {line}"
         if not row["id"]:
-            raise LabelError(f"{where}: the id is empty")
+            raise LabelError(f"{where}: the id is empty; name the video")
+        unread.see(row, str(path))
         columns = [name for name in ("time", "decided", "onset") if name in row]
         boundaries = rows.setdefault(row["id"], [])
         if row["time"]:
@@ -212,4 +294,4 @@ def _from_csv(data: bytes, path: Path) -> dict[str, VideoPrediction]:
         table = np.array(boundaries, dtype=np.float64).reshape(-1, len(columns))
         values = {name: table[:, place].copy() for place, name in enumerate(columns)}
         videos[video_id] = VideoPrediction(values["time"], values.get("decided"), values.get("onset"))
-    return videos
+    return videos, unread

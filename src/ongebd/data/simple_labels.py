@@ -23,7 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from ongebd.data.files import table_rows
-from ongebd.data.label_set import LabelSet, VideoLabels, order_notes
+from ongebd.data.keys import UnreadKeys
+from ongebd.data.label_set import LabelSet, order_notes, video_labels
 from ongebd.data.numbers import FloatArray, kind, number, number_list, parse_number
 from ongebd.errors import LabelError
 
@@ -40,6 +41,7 @@ def from_simple_json(entries: Mapping[object, object], *, source: str, sha256: s
         LabelError: Where a key is missing or a value is not what it should be.
     """
     videos = {}
+    unread = UnreadKeys({"duration", "boundaries", "consistency", "fps"})
     for key, entry in entries.items():
         video_id, where = str(key), f"{source}: video {str(key)!r}"
         if not isinstance(entry, Mapping):
@@ -55,7 +57,9 @@ def from_simple_json(entries: Mapping[object, object], *, source: str, sha256: s
         if not any(isinstance(row, Sequence) and not isinstance(row, str) for row in rows):
             rows = [rows]
         consistency, fps = entry.get("consistency"), entry.get("fps")
-        videos[video_id] = VideoLabels(
+        unread.see(entry, where)
+        videos[video_id] = video_labels(
+            source,
             id=video_id,
             duration=number(entry["duration"], f"{where}, duration"),
             boundaries=tuple(
@@ -64,7 +68,7 @@ def from_simple_json(entries: Mapping[object, object], *, source: str, sha256: s
             consistency=None if consistency is None else number(consistency, f"{where}, consistency"),
             fps=None if fps is None else number(fps, f"{where}, fps"),
         )
-    return LabelSet(videos, "custom", source, sha256, order_notes(videos.values()))
+    return LabelSet(videos, "custom", source, sha256, (*unread.notes(), *order_notes(videos.values())))
 
 
 def from_simple_csv(data: bytes, path: Path, *, sha256: str | None = None) -> LabelSet:
@@ -76,8 +80,10 @@ def from_simple_csv(data: bytes, path: Path, *, sha256: str | None = None) -> La
     """
     durations: dict[str, float] = {}
     rows: dict[str, dict[str, FloatArray]] = {}
+    unread = UnreadKeys({"id", "duration", "annotator", "boundaries"}, of="line", called="column")
     for line, row in table_rows(data, path, {"id", "duration", "boundaries"}):
         where = f"{path}, line {line}"
+        unread.see(row, str(path))
         video_id = _video_id(row, durations, where)
         annotator = row.get("annotator", "")
         annotators = rows.setdefault(video_id, {})
@@ -89,8 +95,11 @@ def from_simple_csv(data: bytes, path: Path, *, sha256: str | None = None) -> La
         annotators[annotator] = np.array(
             [parse_number(cell, f"{where}, boundaries") for cell in cells], dtype=np.float64
         )
-    videos = {name: VideoLabels(name, durations[name], tuple(row.values())) for name, row in rows.items()}
-    return LabelSet(videos, "custom", str(path), sha256, order_notes(videos.values()))
+    videos = {
+        name: video_labels(str(path), id=name, duration=durations[name], boundaries=tuple(row.values()))
+        for name, row in rows.items()
+    }
+    return LabelSet(videos, "custom", str(path), sha256, (*unread.notes(), *order_notes(videos.values())))
 
 
 def from_steps_csv(data: bytes, path: Path, *, sha256: str | None = None) -> LabelSet:
@@ -101,8 +110,10 @@ def from_steps_csv(data: bytes, path: Path, *, sha256: str | None = None) -> Lab
     """
     durations: dict[str, float] = {}
     edges: dict[str, dict[str, set[float]]] = {}
+    unread = UnreadKeys({"id", "duration", "annotator", "start", "end"}, of="line", called="column")
     for line, row in table_rows(data, path, {"id", "duration", "start", "end"}):
         where = f"{path}, line {line}"
+        unread.see(row, str(path))
         video_id = _video_id(row, durations, where)
         start = parse_number(row["start"], f"{where}, start")
         end = parse_number(row["end"], f"{where}, end")
@@ -118,9 +129,10 @@ def from_steps_csv(data: bytes, path: Path, *, sha256: str | None = None) -> Lab
             np.array(sorted(time for time in times if 0 < time < duration), dtype=np.float64)
             for times in annotators.values()
         )
-        videos[name] = VideoLabels(name, duration, boundaries)
+        videos[name] = video_labels(str(path), id=name, duration=duration, boundaries=boundaries)
     notes = (
         "boundaries are the starts and ends of steps, coinciding ones once",
+        *unread.notes(),
         *order_notes(videos.values()),
     )
     return LabelSet(videos, "inria", str(path), sha256, notes)
@@ -130,7 +142,7 @@ def _video_id(row: dict[str, str], durations: dict[str, float], where: str) -> s
     """The row's id, once its duration is known to agree with the rows before."""
     video_id = row["id"]
     if not video_id:
-        raise LabelError(f"{where}: the id is empty")
+        raise LabelError(f"{where}: the id is empty; name the video")
     duration = parse_number(row["duration"], f"{where}, duration")
     if durations.setdefault(video_id, duration) != duration:
         raise LabelError(

@@ -92,7 +92,7 @@ def make_synthetic(config: SyntheticConfig | None = None) -> tuple[MemoryStore, 
 
     >>> store, labels = make_synthetic(SyntheticConfig(videos=2))
     >>> store["video-0"].features.shape, len(labels.videos["video-0"].boundaries[0])
-    ((240, 64), 6)
+    ((240, 64), 5)
     """
     config = config or SyntheticConfig()
     store = MemoryStore(config.dim, config.fps)

@@ -9,7 +9,7 @@ from collections import deque
 from math import fsum, isfinite, sqrt
 from typing import Self
 
-from ongebd.errors import ConfigError, FeatureError
+from ongebd.errors import ConfigError, FeatureError, a_number, a_whole_number
 
 # Squares of larger errors would overflow. NaN is not at most this either.
 _LARGEST = 1e150
@@ -63,6 +63,9 @@ class BoundaryDiscriminator:
         min_error: float = 0.0,
         inliers_only: bool = False,
     ) -> None:
+        tau, delta = a_number("tau", tau), a_whole_number("delta", delta)
+        warmup = None if warmup is None else a_whole_number("warmup", warmup)
+        min_std, min_error = a_number("min_std", min_std), a_number("min_error", min_error)
         if not (isfinite(tau) and tau > 0):
             raise ConfigError(f"tau must be a number above 0, not {tau}")
         if delta < 2:
@@ -72,11 +75,11 @@ class BoundaryDiscriminator:
         for name, value in (("min_std", min_std), ("min_error", min_error)):
             if not (isfinite(value) and value >= 0):
                 raise ConfigError(f"{name} must be a number of at least 0, not {value}")
-        self.tau = float(tau)
+        self.tau = tau
         self.delta = delta
         self.warmup = delta if warmup is None else warmup
-        self.min_std = float(min_std)
-        self.min_error = float(min_error)
+        self.min_std = min_std
+        self.min_error = min_error
         self.inliers_only = inliers_only
         self._queue: deque[float] = deque(maxlen=delta)
         self.reset()

@@ -1,7 +1,8 @@
-"""The human ceiling: what one annotator scores against the others, by the very same rule.
+"""The annotator ceiling: what one annotator scores against the others, by the very same rule.
 
 It is not quite the system's exam: where a video has five annotators, the system may choose the best of five,
-the left-out annotator the best of four.
+the left-out annotator the best of four. Where annotators are people this is the human ceiling; but they
+need not be people.
 """
 
 from __future__ import annotations

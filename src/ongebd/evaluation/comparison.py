@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet, Unit, VideoPrediction
-from ongebd.errors import LabelError
+from ongebd.errors import ConfigError, LabelError, a_number
 from ongebd.evaluation.counts import Counts
 from ongebd.evaluation.matching import count_matches
 
@@ -120,7 +121,11 @@ def compare(
     Raises:
         LabelError: Where the units differ, labels lack frame numbers that are needed, or no video is left to
             score.
+        ConfigError: Where `min_consistency` is no number.
     """
+    check_min_consistency(min_consistency)
+    exact = {name: name for name in predictions.videos if name in labels.videos}
+    predictions.check_shared(labels.videos, exact, None)
     if missing not in ("count", "skip"):
         raise LabelError(f"missing is {missing!r}; give 'count' or 'skip'")
     if predictions.unit != unit:
@@ -134,7 +139,7 @@ def compare(
             f"{name}: no video has f1_consis_avg of {min_consistency} or more; lower --min-consistency"
         )
     scored = [video for video in agreeing if missing == "count" or video.id in predictions.videos]
-    known = sum(video_id in labels.videos for video_id in predictions.videos)
+    known = len(exact)
     if not scored or (predictions.videos and not known):
         raise LabelError(
             f"{predictions.source or 'the predictions'}: none of its ids ({len(predictions.videos)}) is "
@@ -165,6 +170,16 @@ def compare(
         out_of_range=int(sum((~mask).sum() for mask in masks)),
         unknown=len(predictions.videos) - known,
     )
+
+
+def check_min_consistency(value: float | None) -> None:
+    """Refuse a filter that compares with nothing.
+
+    Raises:
+        ConfigError: It is not a number, or below 0.
+    """
+    if value is not None and not (0 <= a_number("min_consistency", value) < math.inf):
+        raise ConfigError(f"min_consistency is {value}; it must be 0 or more, and finite")
 
 
 def _agree(video: VideoLabels, least: float | None) -> bool:

@@ -82,6 +82,7 @@ def evaluate(
     given = [predictions] if other is None else [predictions, other]
     matches = [match_ids(each.videos, labels.videos, id_pattern) for each in given]
     for each, match in zip(given, matches, strict=True):
+        each.check_shared(labels.videos, match.label_of, id_pattern)
         if not match.label_of:
             raise LabelError(
                 f"{each.source or 'the predictions'}: none of its ids ({len(each.videos)}) is in "

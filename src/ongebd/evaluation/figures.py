@@ -1,4 +1,4 @@
-"""The figures that every report shows side by side for the system, the floors and the human."""
+"""The figures that every report shows side by side for the system, the floors and the annotators."""
 
 from __future__ import annotations
 

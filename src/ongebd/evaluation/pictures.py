@@ -15,22 +15,27 @@ from ongebd.evaluation.delay import ALLOWED_DELAYS, DELAY_TOLERANCE
 from ongebd.evaluation.evaluation import Evaluation
 from ongebd.evaluation.figures import RELATIVE_PART
 from ongebd.evaluation.relative_distance import THRESHOLDS
-from ongebd.evaluation.report_tables import system_names
+from ongebd.evaluation.report_tables import ceiling_name, system_names
+from ongebd.video.lettering import lettering
+from ongebd.video.text import shortened
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; each line has its own style or mark too.
 _SYSTEMS = ("#0072B2", "#D55E00")
 _MARKS = ("o", "s")
 _FLOORS = {"clock": ("#E69F00", "--"), "uniform": ("#999999", "-."), "random": ("#999999", ":")}
-_HUMAN = "#009E73"
+_CEILING = "#009E73"
+
+PICTURES = ("f1_against_threshold.png", "f1_against_allowed_delay.png", "delays.png")
+"""All that a report may have."""
 
 
 def draw_pictures(evaluation: Evaluation) -> dict[str, bytes]:
     """PNG files by name; those of the delay only where a system says when it decided."""
-    pictures = {"f1_against_threshold.png": _png(_threshold_figure(evaluation))}
-    if any(system.delays is not None for system in evaluation.systems):
-        pictures["f1_against_allowed_delay.png"] = _png(_allowed_delay_figure(evaluation))
-        pictures["delays.png"] = _png(_delay_histogram(evaluation))
-    return pictures
+    figures = dict(zip(PICTURES, (_threshold_figure, _allowed_delay_figure, _delay_histogram), strict=True))
+    if all(system.delays is None for system in evaluation.systems):
+        figures = {PICTURES[0]: _threshold_figure}
+    with lettering(10):
+        return {name: _png(draw(evaluation)) for name, draw in figures.items()}
 
 
 def _png(figure: Figure) -> bytes:
@@ -58,8 +63,9 @@ def _scope(evaluation: Evaluation) -> str:
     return f"n = {videos(len(system.comparison))} ({evaluation.labels.dataset}); {moment} scored"
 
 
-def _short(name: str, most: int = 34) -> str:
-    return name if len(name) <= most else f"…{name[1 - most :]}"
+def _short(name: str) -> str:
+    short = shortened(name, 34)
+    return f" {short}" if short.startswith("_") else short  # matplotlib hides labels that begin so
 
 
 def _threshold_figure(evaluation: Evaluation) -> Figure:
@@ -69,7 +75,7 @@ def _threshold_figure(evaluation: Evaluation) -> Figure:
     first = evaluation.systems[0]
     for human, style in zip(first.humans, ("-", "--"), strict=False):
         axes.plot(
-            THRESHOLDS, human.f1[RELATIVE_PART], color=_HUMAN, linestyle=style, label=f"human: {human.name}"
+            THRESHOLDS, human.f1[RELATIVE_PART], color=_CEILING, linestyle=style, label=ceiling_name(human)
         )
     for name, system, colour, mark in zip(
         system_names(evaluation), evaluation.systems, _SYSTEMS, _MARKS, strict=False

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
 from pathlib import Path
 
 from ongebd.errors import ConfigError
 from ongebd.evaluation.evaluation import Evaluation
-from ongebd.evaluation.pictures import draw_pictures
-from ongebd.evaluation.report_json import to_json
+from ongebd.evaluation.pictures import PICTURES, draw_pictures
+from ongebd.evaluation.report_json import Json, to_json
 from ongebd.evaluation.report_tables import Table, headline, report_tables
+
+# What Markdown would take for its own, and what a terminal would.
+_MARKS = re.compile(r"[\\`*<>\[\]|~$&]|(?<![^\W_])_|_(?![^\W_])")
+_CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 
 def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
@@ -21,7 +26,7 @@ def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
 
     Args:
         evaluation: What to report.
-        folder: Where to. Files of an older report there are overwritten.
+        folder: Where to. Files of an older report there are overwritten, or removed where this one has none.
 
     Returns:
         The files, `report.md` first.
@@ -32,12 +37,13 @@ def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
     pictures = draw_pictures(evaluation)
     contents = {
         "report.md": to_markdown(evaluation, list(pictures)).encode(),
-        "report.json": (
-            json.dumps(to_json(evaluation), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-        ).encode(),
+        "report.json": _json(to_json(evaluation)),
         **pictures,
     }
     try:
+        for name in contents:
+            if (folder / name).is_dir():
+                raise ConfigError(f"{folder / name}: is a folder where a file of the report belongs; move it")
         folder.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(prefix=".report-", dir=folder))
         try:
@@ -45,6 +51,8 @@ def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
                 (staging / name).write_bytes(content)
             for name in contents:
                 (staging / name).replace(folder / name)
+            for name in set(PICTURES) - set(contents):  # an older report's, which this one does not mention
+                (folder / name).unlink(missing_ok=True)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
     except OSError as problem:
@@ -54,9 +62,30 @@ def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
     return [folder / name for name in contents]
 
 
+def _json(document: Json) -> bytes:
+    """JSON as UTF-8. A stray byte of a file's name and control characters are JSON's own escapes."""
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text.encode("utf-8", "backslashreplace")
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse what can be no folder for a report, before an evaluation is run for it.
+
+    Raises:
+        ConfigError: It is a file, or its name cannot be one.
+    """
+    try:
+        taken = folder.exists() and not folder.is_dir()
+    except OSError as problem:
+        raise ConfigError(f"--out {folder}: {problem.strerror}; name another folder") from None
+    if taken:
+        raise ConfigError(f"--out {folder}: is a file; name a folder")
+
+
 def to_markdown(evaluation: Evaluation, pictures: list[str]) -> str:
     """The report as Markdown, with links to its pictures."""
-    parts = ["# Evaluation of event boundaries", "", headline(evaluation) + ".", ""]
+    parts = ["# Evaluation of event boundaries", "", _plain(headline(evaluation)) + ".", ""]
     for table in report_tables(evaluation):
         parts += _table(table)
     for name in pictures:
@@ -65,14 +94,19 @@ def to_markdown(evaluation: Evaluation, pictures: list[str]) -> str:
 
 
 def _table(table: Table) -> list[str]:
-    lines = [f"## {table.title}", "", _row(table.header), _row(["---"] * len(table.header))]
+    lines = [f"## {_plain(table.title)}", "", _row(table.header), _row(["---"] * len(table.header))]
     lines += [_row(row) for row in table.rows]
     lines.append("")
     for note in table.notes:
-        lines += [note, ""]
+        lines += [_plain(note), ""]
     return lines
 
 
 def _row(cells: object) -> str:
     assert isinstance(cells, list | tuple)
-    return "| " + " | ".join(str(cell).strip().replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(_plain(str(cell).strip()) for cell in cells) + " |"
+
+
+def _plain(text: str) -> str:
+    """Text as Markdown that shows just that text."""
+    return _MARKS.sub(lambda mark: f"\\{mark[0]}", text)

@@ -88,6 +88,7 @@ def _predictions(system: SystemResult) -> Json:
         "kind": predictions.kind,
         "sha256": predictions.sha256,
         "unit": predictions.unit,
+        "made_by": dict(predictions.made_by),
         "notes": list(predictions.notes),
         "matched_exactly": system.match.exact,
         "matched_by_pattern": system.match.by_pattern,

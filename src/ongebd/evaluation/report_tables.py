@@ -8,12 +8,14 @@ from pathlib import Path
 
 from ongebd.data.numbers import videos
 from ongebd.evaluation.bootstrap import Interval
+from ongebd.evaluation.ceiling import Human
 from ongebd.evaluation.delay import ALLOWED_DELAYS, DELAY_TOLERANCE, false_alarms_per_hour
 from ongebd.evaluation.evaluation import Evaluation
 from ongebd.evaluation.figures import ABSOLUTE, ABSOLUTE_PART, FIGURES, figure_values
 from ongebd.evaluation.relative_distance import THRESHOLDS
 from ongebd.evaluation.report_json import NO_DECISIONS
 from ongebd.evaluation.system import SystemResult
+from ongebd.video.text import printable
 
 FIGURE_NAMES = {
     "average": "Rel.Dis Avg",
@@ -32,12 +34,20 @@ class Table:
         header: Its columns' names.
         rows: Cells, as many in each row as columns.
         notes: Lines below it.
+
+    Names of files and videos stand in all of them, so whatever is in those that is not printable is escaped.
     """
 
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", printable(self.title))
+        object.__setattr__(self, "header", tuple(map(printable, self.header)))
+        object.__setattr__(self, "rows", tuple(tuple(map(printable, row)) for row in self.rows))
+        object.__setattr__(self, "notes", tuple(map(printable, self.notes)))
 
 
 def report_tables(evaluation: Evaluation) -> list[Table]:
@@ -60,18 +70,24 @@ def system_names(evaluation: Evaluation) -> list[str]:
     """What to call the systems: the names of their files, or where those are alike the whole paths."""
     paths = [system.predictions.source or "the predictions" for system in evaluation.systems]
     names = [Path(path).name for path in paths]
-    return names if len(set(names)) == len(names) and all(names) else paths
+    return list(map(printable, names if len(set(names)) == len(names) and all(names) else paths))
+
+
+def ceiling_name(human: Human) -> str:
+    """What to call a ceiling: annotators need not be people."""
+    which = {"each annotator in turn": "each", "most consistent annotator": "the most consistent"}
+    return f"annotators: {which.get(human.name, human.name)} against the others"
 
 
 def headline(evaluation: Evaluation) -> str:
     """The outcome in one line, with what it stands beside."""
     system = evaluation.systems[0]
     skill = system.skill["average"]
-    human = "no human to compare" if skill.human is None else f"human {skill.human:.3f}"
+    ceiling = "no annotators to compare" if skill.human is None else f"annotators {skill.human:.3f}"
     value = figure_values(system.scores.f1)["average"]
     return (
         f"Rel.Dis Avg F1 {value:.3f}, n = {len(system.comparison)} ({system.predictions.moment} scored); "
-        f"best floor ({skill.floor_name}) {skill.floor:.3f}, {human}"
+        f"best floor ({skill.floor_name}) {skill.floor:.3f}, {ceiling}"
     )
 
 
@@ -84,8 +100,8 @@ def scope_table(evaluation: Evaluation) -> Table:
         else f"f1_consis_avg below {evaluation.min_consistency:g}"
     )
     rows = [
-        ("labels", f"{labels.source} ({labels.dataset})"),
-        ("sha256 of the labels", str(labels.sha256)),
+        ("labels", f"{labels.source or 'given as values'} ({labels.dataset})"),
+        ("sha256 of the labels", labels.sha256 or NOTHING),
         ("labelled videos", f"{len(labels)}, annotators: {_annotators(evaluation)}"),
     ]
     for system in evaluation.systems:
@@ -93,9 +109,10 @@ def scope_table(evaluation: Evaluation) -> Table:
         rows += [
             (
                 "predictions",
-                f"{system.predictions.source} ({system.predictions.kind}), "
+                f"{system.predictions.source or 'given as values'} ({system.predictions.kind}), "
                 f"the {system.predictions.moment} scored",
             ),
+            *(("found by", found) for found in _made_by(system)),
             (
                 "ids matched",
                 f"{match.exact} exactly, {match.by_pattern} by pattern, {match.inside} inside a longer name; "
@@ -122,8 +139,15 @@ def _annotators(evaluation: Evaluation) -> str:
     return ", ".join(f"{count} in {videos}" for count, videos in evaluation.labels.annotator_counts.items())
 
 
+def _made_by(system: SystemResult) -> list[str]:
+    """The methods that the predictions name, at most five."""
+    named = sorted(system.predictions.made_by.items(), key=lambda item: -item[1])
+    rows = [f"{method} ({videos(count)})" for method, count in named[:5]]
+    return rows if len(named) <= 5 else [*rows, f"and {len(named) - 5} other methods or settings"]
+
+
 def figures_table(name: str, system: SystemResult) -> Table:
-    """The system beside the floors and the human, and its skill."""
+    """The system beside the floors and the annotators, and its skill."""
     own, drawn = figure_values(system.scores.f1), figure_values(system.samples.f1)
     rows = [
         [name, *(f"{float(own[figure]):.3f}" for figure in FIGURES)],
@@ -135,7 +159,7 @@ def figures_table(name: str, system: SystemResult) -> Table:
             rows.append(["  its period", *(floor.figures[figure].detail for figure in FIGURES)])
     for human in system.humans:
         values = figure_values(human.f1)
-        rows.append([f"human: {human.name}", *(f"{float(values[figure]):.3f}" for figure in FIGURES)])
+        rows.append([ceiling_name(human), *(f"{float(values[figure]):.3f}" for figure in FIGURES)])
     skills = [system.skill[figure] for figure in FIGURES]
     rows.append(["skill", *(NOTHING if skill.value is None else f"{skill.value:+.3f}" for skill in skills)])
     rows.append(["  95 % interval", *(span(skill.interval) for skill in skills)])
@@ -143,7 +167,7 @@ def figures_table(name: str, system: SystemResult) -> Table:
         f"n = {videos(len(system.comparison))}; the {system.predictions.moment} of each boundary is scored.",
         "The clock's period is chosen on these labels, for each column, which is generous to it; uniform and "
         "random have the system's own count in each video (random: mean of several seeds).",
-        "Skill = (F1 − best floor) / (human − best floor); human: each annotator in turn against the others.",
+        "Skill = (F1 − best floor) / (annotators − best floor); annotators: each in turn against the others.",
     ]
     if len(system.comparison) < 2:
         notes.append("One video: no interval can be given.")
@@ -151,9 +175,10 @@ def figures_table(name: str, system: SystemResult) -> Table:
         named = [FIGURE_NAMES[f] for f, skill in zip(FIGURES, skills, strict=True) if skill.why == why]
         notes.append(f"No skill for {', '.join(named)}: {why}.")
     notes += [
-        f"Human, {human.name}: n = {videos(human.n)} with two annotators or more." for human in system.humans
+        f"{ceiling_name(human).capitalize()}: n = {videos(human.n)} with two annotators or more."
+        for human in system.humans
     ]
-    return Table(f"F1 beside floors and human: {name}", ("", *FIGURE_NAMES.values()), rows, notes)
+    return Table(f"F1 beside floors and annotators: {name}", ("", *FIGURE_NAMES.values()), rows, notes)
 
 
 def relative_table(name: str, system: SystemResult) -> Table:
@@ -196,7 +221,7 @@ def relative_table(name: str, system: SystemResult) -> Table:
         "positives",
         "detections",
         "clock",
-        "human",
+        "annotators",
     )
     return Table(f"Official score (Rel.Dis): {name}", header, rows, notes)
 

@@ -1,4 +1,4 @@
-"""One system's result: scores, floors, human ceiling, skill, delay and false alarms, with intervals."""
+"""One system's result: scores, floors, annotator ceiling, skill, delay and false alarms, with intervals."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ongebd.data.id_matching import IdMatch
 from ongebd.data.label_set import LabelSet
 from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, a_whole_number
 from ongebd.evaluation.bootstrap import Interval, resampled_scores
 from ongebd.evaluation.ceiling import Human, each_annotator, most_consistent_annotator
-from ongebd.evaluation.comparison import Comparison, Missing, compare
+from ongebd.evaluation.comparison import Comparison, Missing, check_min_consistency, compare
 from ongebd.evaluation.counts import Counts, Scores
 from ongebd.evaluation.delay import Delays, count_within_delay, measure_delays, watched_hours
 from ongebd.evaluation.figures import FIGURES, count_all, figure_values
@@ -23,6 +23,8 @@ from ongebd.evaluation.relative_distance import THRESHOLDS, RelativeDistance, re
 
 Progress = Callable[[str], None]
 """Called with the name of each step as it is done."""
+
+MOST_RESAMPLES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +44,23 @@ class EvaluationConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.resamples < 0:
-            raise ConfigError(f"resamples is {self.resamples}; it must be 0 or more")
-        if self.seed < 0:
-            raise ConfigError(f"seed is {self.seed}; it must be 0 or more")
-        if isinstance(self.min_consistency, str) and self.min_consistency != "own":
+        for name, value in (("resamples", self.resamples), ("seed", self.seed)):
+            if a_whole_number(name, value) < 0:
+                raise ConfigError(f"{name} is {value}; it must be 0 or more")
+        if self.resamples > MOST_RESAMPLES:
+            raise ConfigError(f"resamples is {self.resamples}; more than {MOST_RESAMPLES} tell nothing new")
+        if not isinstance(self.min_consistency, str):
+            check_min_consistency(self.min_consistency)
+        elif self.min_consistency != "own":
             raise ConfigError(f"min_consistency is {self.min_consistency!r}; give a number, None or 'own'")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Skill:
-    """How far a system stands between the best floor (0) and the human (1), by one figure.
+    """How far a system stands between the best floor (0) and the annotators (1), by one figure.
 
     Attributes:
-        value: (F1 − floor) / (human − floor); None where that says nothing, and `why` says why.
+        value: (F1 − floor) / (annotators − floor); None where that says nothing, and `why` says why.
         floor: The best floor's F1, and its name.
         floor_name: "clock", "uniform" or "random".
         human: The F1 of each annotator in turn; None where no video has two.
@@ -150,7 +155,7 @@ def evaluate_system(
         for human in (each_annotator(comparison), most_consistent_annotator(comparison, labels))
         if human is not None
     )
-    progress("human ceiling")
+    progress("annotator ceiling")
     players = _players(counts, within, floors, humans)
     samples, hours = resampled_scores(players, config.resamples, config.seed, watched_hours(comparison))
     progress("bootstrap")
@@ -210,12 +215,12 @@ def _skill(
         low = floor.figures[figure].f1
         if human is None:
             result[figure] = Skill(
-                None, low, floor.name, None, None, "no video has two annotators, so no human to compare"
+                None, low, floor.name, None, None, "no video has two annotators to compare"
             )
             continue
         high = float(human[figure])
         if not high > low:
-            why = "the human does not stand above the best floor, so the figure tells nothing apart"
+            why = "the annotators do not stand above the best floor, so the figure tells nothing apart"
             result[figure] = Skill(None, low, floor.name, high, None, why)
             continue
         drawn = figure_values(samples[_floor_key(floor, figure)].f1)[figure]

@@ -22,6 +22,7 @@ from ongebd.features.store import Features16, FeatureStore
 from ongebd.types import Feature, Frame
 from ongebd.video import Source, VideoReader, prefetch, source_name
 from ongebd.video.naming import public_name
+from ongebd.video.source import mend
 
 # Told of a video, not of the run: the others go on.
 _ONE_VIDEOS_FAULT = (SourceError, FeatureError, av.error.FFmpegError, OSError)
@@ -159,6 +160,8 @@ def video_features(
                     blocks.append(_rounded(rows))
                     rows.clear()
                 under_way.saw(frame)
+        if video.broken is not None:  # a part would pass for the whole; the next run tries again
+            raise SourceError(f"{source_name(source)}: {video.broken}; {mend(source)}")
         blocks.append(_rounded(rows) if rows else np.empty((0, backbone.dim), np.float16))
         return VideoFeatures(np.concatenate(blocks), times, epochs, float(video.duration), video.warnings)
 

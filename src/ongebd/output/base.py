@@ -134,7 +134,8 @@ class TextOut:
                 self._file = io.FileIO(target, "w")
             self.encoding = "utf-8"
         else:
-            self.name = printable(str(getattr(target, "name", "the output")))
+            name = printable(str(getattr(target, "name", "the output")))
+            self.name = "standard output" if name == "<stdout>" else name
             self._stream = target
             self.encoding = getattr(target, "encoding", None) or "utf-8"
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from ongebd.output.naming import printable
 from ongebd.output.plot import PlotSink
 from ongebd.output.table import CsvSink
 from ongebd.output.vtt import VttSink
+from ongebd.video.naming import spoken_name
+from ongebd.video.source import local_path
 
 TEXT_FORMATS: dict[str, Callable[[Target, RunHeader], Sink]] = {
     "jsonl": JsonlSink,
@@ -54,13 +58,46 @@ def open_sinks(formats: Sequence[str], directory: str | Path, stem: str, header:
     """
     names = check_formats(formats)
     folder = Path(directory)
+    paths = output_paths(names, folder, stem)
+    spare_sources(paths, [header.source])
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{stem}.{name}" for name in names]
-    for path in paths:
-        _spare_source(path, header.source)
     _check_writable(paths)
     return [FORMATS[name](path, header) for name, path in zip(names, paths, strict=True)]
+
+
+def output_paths(formats: Sequence[str], directory: str | Path, stem: str) -> list[Path]:
+    """The files that `open_sinks` writes: `DIRECTORY/STEM.FORMAT` for each format."""
+    return [Path(directory) / f"{stem}.{name}" for name in formats]
+
+
+def spare_sources(paths: Sequence[Path], sources: Sequence[str]) -> None:
+    """Refuse to write over what is to be read, by whatever name, link or case it is called.
+
+    Args:
+        paths: To be written.
+        sources: Every source of the run, also those that come later.
+
+    Raises:
+        ConfigError: One of the paths is one of the sources.
+    """
+    read = {}
+    for source in sources:
+        with contextlib.suppress(OSError, ValueError):  # a URL, a file that does not exist yet, no input
+            status = os.fstat(sys.stdin.fileno()) if source == "-" else Path(local_path(source)).stat()
+            read[status.st_dev, status.st_ino] = source
+    for path in paths:
+        try:
+            status = path.stat()
+        except (OSError, ValueError):  # not there yet
+            continue
+        own = read.get((status.st_dev, status.st_ino))
+        if own is not None:
+            what = "the source itself" if len(sources) == 1 else f"the source {spoken_name(own)}"
+            raise ConfigError(
+                f"{printable(str(path))} is {printable(what)}, and would be written over; write elsewhere,"
+                " see --out"
+            )
 
 
 def _check_writable(paths: Sequence[Path]) -> None:
@@ -72,11 +109,3 @@ def _check_writable(paths: Sequence[Path]) -> None:
             if is_new:
                 undo.callback(path.unlink)
         undo.pop_all()
-
-
-def _spare_source(path: Path, source: str) -> None:
-    same = False
-    with contextlib.suppress(OSError, ValueError):  # a URL, or a file that does not exist yet
-        same = path.samefile(source)
-    if same:
-        raise ConfigError(f"{printable(str(path))} is the source itself; write elsewhere, see --out")

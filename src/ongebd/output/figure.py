@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import io
-import unicodedata
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.font_manager import fontManager
 from matplotlib.markers import MarkerStyle
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, MultipleLocator
@@ -23,8 +18,11 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator
 from ongebd.output.base import RunEnd, RunHeader
 from ongebd.output.naming import clock, printable, public_name
 from ongebd.output.strip import Strip
-from ongebd.output.trace import Curves, Flags, Snapshot
+from ongebd.output.trace import Curves, Flags, Floats, Snapshot
 from ongebd.types import Boundary, Epoch
+from ongebd.video.lettering import lettering
+from ongebd.video.naming import spoken_name
+from ongebd.video.text import shortened
 
 SIZE = (16.0, 9.0)  # inches
 DPI = 100
@@ -35,19 +33,8 @@ LEFT, RIGHT, BOTTOM = 0.06, 0.97, 0.15  # of the axes, as parts of the figure
 # Colours that the colour-blind tell apart (Okabe and Ito); the lines differ in their strokes too.
 ERROR, THRESHOLD, POSITIVE, ONSET, CENTRE = "#0072B2", "#D55E00", "#F0C244", "#009E73", "#1A1A1A"
 COLD, BREAK, QUIET = "#EBEBEB", "#CC79A7", "#5A5A5A"
+PASSED_OVER = "#FBEBC2"
 
-FONTS = (
-    *(
-        "DejaVu Sans",
-        "Noto Sans",
-        "Noto Sans CJK SC",
-        "Noto Sans CJK JP",
-        "Noto Sans CJK KR",
-        "WenQuanYi Zen Hei",
-    ),
-    *("Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Thai", "Noto Emoji"),
-    *("Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "PingFang SC", "Hiragino Sans", "Arial Unicode MS"),
-)
 STEPS = (
     0.01,
     0.02,
@@ -93,13 +80,7 @@ def render(scene: Scene) -> bytes:
     Returns:
         A PNG of `SIZE` × `DPI` pixels.
     """
-    with mpl.rc_context(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a glyph that no font has is drawn as a box
-        mpl.rcdefaults()
-        known = {font.name for font in fontManager.ttflist}
-        mpl.rcParams["font.family"] = [name for name in FONTS if name in known] or ["sans-serif"]
-        mpl.rcParams["font.size"] = 14
-        mpl.rcParams["text.parse_math"] = False  # a $ in a file name is a dollar sign
+    with lettering(14):
         figure = _draw(scene)
         png = io.BytesIO()
         FigureCanvasAgg(figure)
@@ -112,7 +93,7 @@ def _draw(scene: Scene) -> Figure:
     strip = Strip(figure, scene.snapshots, LEFT, RIGHT)
     axes = figure.add_axes((LEFT, BOTTOM, RIGHT - LEFT, strip.foot - BOTTOM))
     _set_axes(axes, scene)
-    _draw_curves(axes, scene.curves)
+    _draw_curves(axes, scene.curves, scene.boundaries)
     _draw_marks(axes, scene)
     _draw_legend(axes)
     _draw_title(figure, scene)
@@ -154,7 +135,7 @@ def _set_time_axis(axes: Axes, last: float) -> None:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: clock(value, digits=0)[:-3]))
 
 
-def _draw_curves(axes: Axes, curves: Curves) -> None:
+def _draw_curves(axes: Axes, curves: Curves, boundaries: Sequence[Boundary]) -> None:
     if not len(curves):
         return
     drawn = curves.pooled(-(-len(curves) // POINTS))
@@ -183,8 +164,27 @@ def _draw_curves(axes: Axes, curves: Curves) -> None:
             label="threshold: mean + τσ",
             zorder=3,
         )
-    _shade(axes, curves, curves.positive, POSITIVE, "error above threshold")
+    counted = curves.positive & within_boundaries(curves.time, boundaries)
+    _shade(axes, curves, counted, POSITIVE, "error above threshold")
+    passed_over = "above it, but too soon after a boundary (min-gap, max-run)"
+    _shade(axes, curves, curves.positive & ~counted, PASSED_OVER, passed_over)
     _shade(axes, curves, ~curves.ready, COLD, "cold start")
+
+
+def within_boundaries(times: Floats, boundaries: Sequence[Boundary]) -> Flags:
+    """Which points in time belong to a boundary: lie from its first positive frame to its last.
+
+    >>> within_boundaries(np.array([1.0, 2.0, 3.0, 4.0]), [Boundary(2.5, 2.0, 3.5, 4.0)]).tolist()
+    [False, True, True, False]
+    """
+    slack = 1e-6
+    first = np.array([boundary.onset for boundary in boundaries], np.float64)
+    centre = np.array([boundary.time for boundary in boundaries], np.float64)
+    changes = np.zeros(len(times) + 1, np.int64)
+    np.add.at(changes, np.searchsorted(times, first - slack), 1)
+    np.add.at(changes, np.searchsorted(times, 2 * centre - first + slack), -1)  # the centre lies midway
+    inside: Flags = changes.cumsum()[:-1] > 0
+    return inside
 
 
 def _shade(axes: Axes, curves: Curves, mask: Flags, colour: str, label: str) -> None:
@@ -233,15 +233,19 @@ def _draw_marks(axes: Axes, scene: Scene) -> None:
 def _draw_legend(axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
     if handles:
+        # More than these do not fit into one row, but two rows fit under the axis.
+        columns = len(handles) if len(handles) < 7 and not any(len(label) > 40 for label in labels) else 4
         axes.legend(
             handles,
             labels,
             loc="lower center",
             bbox_to_anchor=((LEFT + RIGHT) / 2, 0.005),
             bbox_transform=axes.figure.transFigure,
-            ncols=len(handles),
+            ncols=columns,
             frameon=False,
-            fontsize=13 if len(handles) < 7 else 11,
+            fontsize=13 if len(handles) <= columns else 12,
+            borderpad=0.0,
+            labelspacing=0.3,
             columnspacing=1.6,
             handlelength=1.8,
         )
@@ -249,12 +253,12 @@ def _draw_legend(axes: Axes) -> None:
 
 def _draw_title(figure: Figure, scene: Scene) -> None:
     header, end = scene.header, scene.end
-    name = _shortened(_title(header.source), 70)
+    name = shortened(_title(header.source), 70)
     _fit(figure.text(LEFT, 0.945, name, fontsize=24, fontweight="bold", va="center"))
     found = f"{end.boundaries} {'boundary' if end.boundaries == 1 else 'boundaries'}"
     facts = [
         f"{found} in {_span(end.duration)}",
-        f"model {_shortened(printable(public_name(header.model)), 40)}",
+        f"model {shortened(printable(public_name(header.model)), 40)}",
         *(f"τ {header.settings[key]}" for key in ["tau"] if header.settings.get(key) is not None),
         *(f"{header.settings[key]} frames/s" for key in ["fps"] if header.settings.get(key) is not None),
         *([] if end.complete else ["stopped early"]),
@@ -279,17 +283,5 @@ def _span(seconds: float) -> str:
 
 
 def _title(source: str) -> str:
-    public = public_name(source)
+    public = spoken_name(source)
     return printable(public if "://" in public else Path(public).name or public)
-
-
-def _shortened(text: str, longest: int) -> str:
-    """Leave out the middle of a text that is wider than `longest` Latin letters."""
-    cells = [2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text]
-    total = sum(cells)
-    if total <= longest:
-        return text
-    ends = list(accumulate(cells))
-    head = "".join(c for c, end in zip(text, ends, strict=True) if end <= longest * 2 // 3)
-    tail = "".join(c for c, end in zip(text, ends, strict=True) if total - end < longest // 3)
-    return f"{head}…{tail}"

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
+from ongebd.errors import ConfigError
 from ongebd.video.naming import HIDDEN
 from ongebd.video.naming import public_name as public_name
+from ongebd.video.text import printable as printable
 
 _NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f]+')
 _LONGEST_STEM = 200  # bytes: leaves room for an ending and for a number
-
-
-def printable(text: str) -> str:
-    r"""One line that any UTF-8 file or terminal takes: control characters and stray bytes are escaped.
-
-    Example:
-        >>> print(printable("two\nlines, a stray \udcff byte"))
-        two\nlines, a stray \udcff byte
-    """
-    return "".join(
-        c.encode("unicode_escape").decode() if unicodedata.category(c) in {"Cc", "Cs"} else c for c in text
-    )
 
 
 def output_stems(sources: Sequence[str]) -> list[str]:
@@ -45,6 +34,24 @@ def output_stems(sources: Sequence[str]) -> list[str]:
         taken.add(unique.casefold())
         stems.append(unique)
     return stems
+
+
+def check_stem(stem: str) -> str:
+    """Return the stem, if it can be the name of files in a folder.
+
+    Raises:
+        ConfigError: It is empty, leads out of the folder, or no file can have that name.
+    """
+    shown = printable(stem if len(stem) <= 40 else f"{stem[:39]}…")
+    if not stem.strip():
+        raise ConfigError("--stem is empty; give the name of the result files, without ending")
+    if re.search(r"[/\\]", stem) or stem in {".", ".."}:
+        raise ConfigError(f"--stem {shown}: is a name, not a path; the folder is given with --out")
+    if any(ord(c) < 32 or 127 <= ord(c) < 160 for c in stem):
+        raise ConfigError(f"--stem {shown}: has a line break or another control character in it")
+    if len(os.fsencode(stem)) > _LONGEST_STEM:
+        raise ConfigError(f"--stem {shown}: is longer than {_LONGEST_STEM} bytes; give a shorter name")
+    return stem
 
 
 def _stem(source: str) -> str:

@@ -72,7 +72,7 @@ class PlotSink(QuietSink):
             try:
                 self._part.write_bytes(png)
                 self._part.replace(self._path)
-            except OSError:
+            except BaseException:  # Ctrl-C too
                 with contextlib.suppress(OSError):
                     self._part.unlink(missing_ok=True)
                 raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ongebd.output.base import QuietSink, RunEnd, RunHeader, Target, TextOut
 from ongebd.output.naming import clock, printable, public_name
 from ongebd.types import Boundary
+from ongebd.video.naming import spoken_name
 
 
 class VttSink(QuietSink):
@@ -20,7 +21,7 @@ class VttSink(QuietSink):
         self._events = 0
         self._out.write(
             "WEBVTT\n\n"
-            f"NOTE Events of {_plain(public_name(header.source))}\n"
+            f"NOTE Events of {_plain(spoken_name(header.source))}\n"
             f"found by ongebd {_plain(header.version)}, model {_plain(public_name(header.model))}.\n"
             "A cue starts at the centre of an event boundary and ends at the centre of the next one.\n\n"
         )

@@ -2,57 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, Self
 
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, a_number, a_whole_number
 from ongebd.estimator import BoundaryDiscriminator
 from ongebd.streaming.heads import OBD, Head, make_head
 from ongebd.streaming.runs import BoundaryRuns
 from ongebd.video.sampling import exact_rate
 
+_NUMBERS = ("fps", "tau", "min_std", "min_error", "min_gap", "max_run", "threshold")
+# Whole numbers, and the most that each may be: beyond, a frame would cost seconds or gigabytes.
+_WHOLE = {"delta": 100_000, "window": 4096, "warmup": 100_000}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StreamConfig:
-    """How a stream is sampled and judged. None means the model's own, calibrated value."""
+    """How a stream is sampled and judged. None means the model's own, calibrated value.
+
+    The value in brackets is that of the default model, window-mean.
+
+    Raises:
+        ConfigError: A value is of the wrong type, or far outside what is sensible. (What a model or a head
+            cannot work with, it refuses itself, when a stream begins.)
+    """
 
     fps: float | None = None
-    """Frames a second that the detector looks at; a slower source gives what it has."""
+    """Frames a second that the detector looks at; a slower source gives what it has. [24]"""
 
     tau: float | None = None
-    """τ: standard deviations above the recent mean error that make a boundary. Higher finds fewer."""
+    """τ: standard deviations above the recent mean error that make a boundary. Higher finds fewer. [2.5]"""
 
     delta: int | None = None
-    """Δ: how many recent errors a new one is compared with (frames)."""
+    """Δ: how many recent errors a new one is compared with (frames, 2 to 100000). [21]"""
 
     window: int | None = None
-    """L: how many past frames the anticipator looks at."""
+    """L: how many past frames the anticipator looks at (1 to 4096). [8]"""
 
     warmup: int | None = None
-    """Errors that must be known before the first test (frames, 2 to delta)."""
+    """Errors that must be known before the first test (frames, 2 to delta). [8]"""
 
     min_std: float | None = None
-    """Floor on the standard deviation of the errors, for still pictures."""
+    """Floor on the standard deviation of the errors, for still pictures. [0.004]"""
 
     min_error: float | None = None
-    """No error at or under this, of at most 1, makes a boundary."""
+    """No error at or under this, of at most 1, makes a boundary. [0.02]"""
 
     min_gap: float | None = None
-    """Seconds after a boundary in which another begins only if it stands out twice as far."""
+    """Seconds after a boundary in which another begins only if it stands out twice as far. [0.5]"""
 
     max_run: float | None = None
-    """Seconds after which a boundary is closed though errors still stand out."""
+    """Seconds after which a boundary is closed though errors still stand out. [1]"""
 
     head: str | None = None
-    """What decides on the scores: obd, threshold, adwin, page-hinkley or kswin (the last three need river)."""
+    """What decides on the scores: obd, threshold, or of river adwin, page-hinkley, kswin."""
 
     threshold: float | None = None
     """Score above which a frame is positive, for the head `threshold`."""
 
     inliers_only: bool = False
     """Compare with unremarkable errors only (the paper's ablation, worse in its tables)."""
+
+    def __post_init__(self) -> None:
+        for name in _NUMBERS:
+            self._take(name, a_number)
+        for name, most in _WHOLE.items():
+            self._take(name, a_whole_number)
+            if (value := getattr(self, name)) is not None and value > most:
+                raise ConfigError(f"{name} must be at most {most} frames, not {value}")
+        if self.min_error is not None and self.min_error > 1:
+            raise ConfigError(f"min_error must be at most 1, the largest error, not {self.min_error}")
+        if self.head is not None and not isinstance(self.head, str):
+            raise ConfigError(f"head must be the name of one, not {self.head!r}")
+        if not isinstance(self.inliers_only, bool):
+            raise ConfigError(f"inliers_only must be True or False, not {self.inliers_only!r}")
+
+    def _take(self, name: str, check: Callable[[str, Any], float]) -> None:
+        """Check a setting, and keep it as the plain int or float that it stands for."""
+        if (value := getattr(self, name)) is not None:
+            object.__setattr__(self, name, check(name, value))
 
     def filled(self, defaults: Self) -> Self:
         """This configuration, with `defaults` where it has None."""

@@ -6,16 +6,18 @@ from collections import deque
 from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
+from typing import NoReturn
 
 import numpy as np
 
 from ongebd.backbones import Backbone
-from ongebd.errors import ConfigError, FeatureError
+from ongebd.errors import ConfigError, FeatureError, a_number
 from ongebd.estimator import Anticipator, cosine_error
 from ongebd.estimator.distances import ErrorFunction
 from ongebd.streaming.config import StreamConfig
 from ongebd.streaming.scorers import AnticipationScorer, Scorer
 from ongebd.types import Boundary, Decision, Feature, ImageU8
+from ongebd.video.sampling import Sampler
 
 
 class OnlineDetector:
@@ -27,6 +29,14 @@ class OnlineDetector:
     A method that looks ahead (`latency` above 0) gives its verdicts late: `update` returns a `pending`
     decision until the first is known, then the decision on the frame that far back, whose time it bears.
     `drain` gives the last ones.
+
+    `update` judges each frame that it is given. A model is calibrated for the `fps` of its settings, and a
+    source gives that many; who has a camera that is faster asks `due` which of its frames are wanted:
+
+        if detector.due(seconds):
+            decision = detector.update(frame, seconds)
+
+    It cannot be copied or pickled, for it shares its networks; begin another with `model.stream(…)`.
 
     Args:
         backbone: From pictures to features.
@@ -60,6 +70,8 @@ class OnlineDetector:
         self._owed: deque[Boundary] = deque()  # decided, and not yet handed out
         self._index = 0
         self._time: float | None = None
+        self._sampler = Sampler(config.rate())
+        self._asked: Fraction | None = None  # the last frame that `due` was asked about
 
     @property
     def state_bytes(self) -> int:
@@ -68,9 +80,32 @@ class OnlineDetector:
 
     def reset(self) -> None:
         """Forget everything seen: the next frame is the first of a new stream."""
+        self._restart_sampling()
         self._index = 0
         self._owed.clear()
         self._forget()
+
+    def due(self, time: float | Fraction) -> bool:
+        """Whether a frame shown at this time is one of those that make up the settings' `fps`.
+
+        Ask once about each frame of a source, in order, and `update` with those that are due: they are the
+        frames that `ongebd.detect` takes of a source with these times, so the boundaries are the same. Of a
+        source that is slower than `fps` all are due. A time before the last one begins a new epoch, as in
+        `update`, and so does `new_epoch`; the first frame of an epoch is due always.
+
+        The `fps` of the settings is of no use but for this and for sources: `update` takes any frame.
+
+        Args:
+            time: Seconds; a float is taken for the simple fraction that it stands for.
+
+        Raises:
+            ConfigError: The time is no number.
+        """
+        exact = self._exact(time)
+        if self._asked is not None and exact < self._asked:
+            self._sampler.restart()
+        self._asked = exact
+        return self._sampler.take(exact)
 
     def update(self, frame: ImageU8, time: float | Fraction) -> Decision:
         """Take the next frame.
@@ -87,16 +122,16 @@ class OnlineDetector:
         Raises:
             FeatureError: The picture has another type or shape, or its feature is NaN, infinite or zero.
         """
+        self._exact(time)  # refused before any work
         return self.update_feature(self._backbone.embed(self._backbone.crop(frame)[np.newaxis])[0], time)
 
     def update_feature(self, feature: Feature, time: float | Fraction) -> Decision:
         """Take the next frame's feature, float32, shape (D,), in place of the picture; else as `update`."""
+        self._exact(time)
         time = float(time)
-        if not isfinite(time):
-            raise ConfigError(f"frame {self._index}: its time must be a number of seconds, not {time}")
         feature = self._checked(feature, time)
         if self._time is not None and time < self._time:
-            left_open = self.new_epoch()
+            left_open = self._begin_anew()
             if left_open is not None:
                 self._owed.appendleft(left_open)
 
@@ -139,6 +174,15 @@ class OnlineDetector:
 
     def new_epoch(self) -> Boundary | None:
         """Begin anew after a break in the source; frame numbers go on. Returns what `flush` would."""
+        self._restart_sampling()
+        return self._begin_anew()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise ConfigError(
+            "a detector can neither be copied nor pickled: begin another with model.stream(detector.config)"
+        )
+
+    def _begin_anew(self) -> Boundary | None:
         boundary = self.flush()
         self._forget()
         return boundary
@@ -176,14 +220,35 @@ class OnlineDetector:
             return decision
         return replace(decision, boundary=self._owed.popleft())
 
+    def _restart_sampling(self) -> None:
+        self._sampler.restart()
+        self._asked = None
+
+    def _exact(self, time: float | Fraction) -> Fraction:
+        """A frame's time, in seconds.
+
+        Raises:
+            ConfigError: It is no number.
+        """
+        if isinstance(time, Fraction):
+            return time
+        seconds = a_number(f"frame {self._index}: its time", time)
+        if not isfinite(seconds):
+            raise ConfigError(f"frame {self._index}: its time must be a number of seconds, not {seconds}")
+        return Fraction(seconds).limit_denominator(1_000_000)
+
     def _where(self, time: float) -> str:
         return f"frame {self._index} at {time:.3f} s"
 
     def _checked(self, feature: Feature, time: float) -> Feature:
         """The feature in float32, in which it is kept; or an error that names the frame."""
         where = self._where(time)
-        with np.errstate(over="ignore"):  # said below, in words
-            feature = np.asarray(feature, np.float32)
+        try:
+            with np.errstate(over="ignore"):  # said below, in words
+                feature = np.asarray(feature, np.float32)
+        except (TypeError, ValueError):
+            kind = type(feature).__name__
+            raise FeatureError(f"{where}: the feature must be an array of numbers, not {kind}") from None
         if feature.shape != (self._backbone.dim,):
             wanted, given = (self._backbone.dim,), feature.shape
             raise FeatureError(f"{where}: the feature has shape {given}, but the backbone's is {wanted}")

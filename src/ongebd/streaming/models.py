@@ -2,75 +2,65 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ongebd import backbones
 from ongebd.backbones import Backbone
-from ongebd.baselines.naive import Persistence, WindowMean
-from ongebd.errors import ConfigError
+from ongebd.baselines.methods import METHODS
+from ongebd.errors import ConfigError, a_whole_number
 from ongebd.estimator import Anticipator, cosine_error
 from ongebd.estimator.distances import ERRORS, ErrorFunction
 from ongebd.streaming.config import StreamConfig
 from ongebd.streaming.detector import OnlineDetector
-from ongebd.streaming.trained import read_trained
+from ongebd.streaming.recipes import RECIPES, Recipe
+from ongebd.streaming.scorers import Scorer
+from ongebd.streaming.trained import ESTIMATOR, method_in, read_trained
+from ongebd.streaming.trained_baseline import TrainedBaseline
 
 DEFAULT_MODEL = "window-mean"
-
-# Chosen on 66 real clips rated by a model: see docs/calibration.md. Δ and L are the paper's; its τ of 1.5
-# belongs to a trained anticipator. The floor on the error keeps sensor noise and compression silent.
-_UNTRAINED = StreamConfig(
-    fps=24.0, tau=2.5, delta=21, window=8, warmup=8, min_std=0.004, min_error=0.02, min_gap=0.5, max_run=1.0
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How a named model is put together.
-
-    Attributes:
-        summary: One line for people.
-        backbone: The name of its backbone.
-        anticipator: Makes the anticipator for a window of L frames.
-        defaults: Its calibrated settings, every one filled in.
-    """
-
-    summary: str
-    backbone: str
-    anticipator: Callable[[int], Anticipator]
-    defaults: StreamConfig
-
-
-_RECIPES = {
-    "window-mean": Recipe(
-        "untrained: the next feature is the mean of the last L", "efficientnet_lite0", WindowMean, _UNTRAINED
-    ),
-    "persistence": Recipe(
-        "untrained: the next feature is the last one",
-        "efficientnet_lite0",
-        lambda _window: Persistence(),
-        _UNTRAINED,
-    ),
-}
+TRAINABLE = (ESTIMATOR, *METHODS)
+"""Methods that are nothing without the folder of a training: `miniroad:FOLDER`, or the folder alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A named model: a frozen backbone, an anticipator, and settings. It keeps no state; share it freely."""
+    """A named model: a frozen backbone, a method, and settings. It keeps no state; share it freely.
+
+    It can be pickled, for another process: what is pickled is how it was loaded, not the weights. A copy is
+    the model itself.
+    """
 
     name: str
     summary: str
     backbone: Backbone
     defaults: StreamConfig
-    _anticipator: Callable[[int], Anticipator]
+    _anticipator: Callable[[int], Anticipator] | None = None
     _error: ErrorFunction = cosine_error
+    _method: Callable[[StreamConfig], Anticipator | Scorer] | None = None
+    _loading: Callable[[], Model] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[[], Model], tuple[()]]:
+        if self._loading is None:
+            raise ConfigError(f"{self.name}: only a model as ongebd.load(…) gave it can be pickled")
+        return self._loading, ()
 
     def configured(self, config: StreamConfig | None = None, **settings: Any) -> StreamConfig:
         """The settings of a stream: `config` changed by `settings`, the model's own where it has None."""
+        if not isinstance(config, StreamConfig | None):
+            raise ConfigError(f"config must be a StreamConfig, not {type(config).__name__}")
         filled = (config or StreamConfig()).changed(settings).filled(self.defaults)
-        filled.rate(), filled.discriminator(), filled.runs()  # raises for a value outside its range
+        filled.rate(), filled.discriminator(), filled.new_head(), filled.runs()  # raises where out of range
         return filled
 
     def stream(self, config: StreamConfig | None = None, **settings: Any) -> OnlineDetector:
@@ -90,17 +80,23 @@ class Model:
         False
         """
         filled = self.configured(config, **settings)
-        window = 1 if filled.window is None else filled.window
-        return OnlineDetector(self.backbone, self._anticipator(window), filled, self._error)
+        return OnlineDetector(self.backbone, self._made(filled), filled, self._error)
+
+    def _made(self, config: StreamConfig) -> Anticipator | Scorer:
+        if self._method is not None:
+            return self._method(config)
+        if self._anticipator is not None:
+            return self._anticipator(1 if config.window is None else config.window)
+        raise ConfigError(f"{self.name} has no method")
 
 
 def model_names() -> list[str]:
-    """The names that `load` takes."""
-    return sorted(_RECIPES)
+    """The names that `load` takes, those that need a folder with it."""
+    return [*sorted(RECIPES), *(f"{name}:FOLDER" for name in TRAINABLE)]
 
 
 def load(
-    name: str = DEFAULT_MODEL,
+    name: str | os.PathLike[str] = DEFAULT_MODEL,
     *,
     threads: int = 1,
     device: str | None = None,
@@ -109,48 +105,80 @@ def load(
     """Load a model by name, or a trained one from its folder.
 
     Args:
-        name: One of `model_names()`, or the path of a folder that `ongebd train` wrote.
+        name: One of `model_names()`, or the path of a folder that `ongebd train` wrote. `clock:2` has an
+            argument, the period; `miniroad:FOLDER` is the folder, which then must hold a MiniROAD.
         threads: CPU threads for one frame's inference. Streams of one process are best served by one each.
-        device: Where a trained anticipator computes, with torch: "cuda", say. None: on the CPU, without torch
+        device: Where a trained network computes, with torch: "cuda", say. None: on the CPU, without torch
             where the folder has the ONNX file. A PyTorch backbone computes there too.
         weights: The checkpoint of a trained model's backbone, where that is neither in our wheel nor fetched
             by itself.
 
     Raises:
         ConfigError: There is no model of that name, or the folder is none or does not fit.
-        MissingExtraError: Torch is needed and not installed.
+        MissingExtraError: An extra is needed and not installed.
     """
-    if name not in _RECIPES:
-        folder = Path(name)
-        if not folder.is_dir():
-            raise ConfigError(
-                f"unknown model {name!r}; there are {', '.join(model_names())}, and folders of trained models"
-            )
-        return _load_trained(folder, threads, device, weights)
-    if device is not None or weights is not None:
-        raise ConfigError(f"{name} takes no device and no weights: nothing in it was trained")
-    recipe = _RECIPES[name]
-    backbone = backbones.get(recipe.backbone, threads=threads)
-    return Model(name, recipe.summary, backbone, recipe.defaults, recipe.anticipator)
+    text = _as_text(name)
+    a_whole_number("threads", threads)
+    model = _loaded(text, threads, device, weights)
+    how = partial(load, text, threads=threads, device=device, weights=weights)
+    object.__setattr__(model, "_loading", how)
+    return model
 
 
-def _load_trained(folder: Path, threads: int, device: str | None, weights: Path | str | None) -> Model:
+def _as_text(name: object) -> str:
+    if isinstance(name, str | os.PathLike) and isinstance(text := os.fspath(name), str) and text:
+        return text
+    what = "an empty text" if name == "" else "None" if name is None else type(name).__name__
+    raise ConfigError(f"a model is given by its name or folder, not by {what}; see: ongebd models")
+
+
+def _loaded(name: str, threads: int, device: str | None, weights: Path | str | None) -> Model:
+    kind, colon, argument = name.partition(":")
+    if kind in RECIPES:
+        recipe = RECIPES[kind]
+        if colon and recipe.argument is None:
+            raise ConfigError(f"{kind} takes nothing behind a colon")
+        if weights is not None or (device is not None and not recipe.device):
+            raise ConfigError(f"{kind} takes no device and no weights: nothing in it is trained by us")
+        return _named(name, recipe, argument if colon else None, threads, device)
+    if kind in TRAINABLE and (colon or not Path(name).is_dir()):
+        if not argument:
+            raise ConfigError(f"{kind} is nothing without its weights: train it, and name {kind}:FOLDER")
+        return _trained(Path(argument), threads, device, weights, kind)
+    if not Path(name).is_dir():
+        raise ConfigError(
+            f"unknown model {name!r}; there are {', '.join(model_names())}, and folders of trained models"
+        )
+    return _trained(Path(name), threads, device, weights)
+
+
+def _named(name: str, recipe: Recipe, argument: str | None, threads: int, device: str | None) -> Model:
+    def method(config: StreamConfig) -> Anticipator | Scorer:
+        return recipe.method(config, argument, device)
+
+    if argument is not None or recipe.extra is not None:
+        method(recipe.defaults)  # raises now for what cannot be made later
+    return Model(name, recipe.summary, recipe.backbone(threads), recipe.defaults, _method=method)
+
+
+def _trained(
+    folder: Path, threads: int, device: str | None, weights: Path | str | None, wanted: str | None = None
+) -> Model:
     """A trained model with the very backbone that it was trained on."""
+    if wanted is not None and not folder.is_dir():
+        raise ConfigError(f"{wanted}:{folder}: there is no such folder")
+    found = method_in(folder)
+    if wanted is not None and found != wanted:
+        raise ConfigError(f"{folder}: holds the weights of {found}, not of {wanted}")
+    if found != ESTIMATOR:
+        baseline = TrainedBaseline(folder, device)
+        backbone = _backbone(folder, baseline.about.backbone, baseline.dim, threads, device, weights)
+        about = baseline.about
+        return Model(
+            baseline.name, about.summary, backbone, about.settings, _method=lambda _config: baseline.scorer()
+        )
     trained = read_trained(folder)
-    name = trained.backbone.split("@")[0]
-    if name == backbones.DEFAULT:
-        backbone = backbones.get(name, threads=threads, weights=weights)
-    else:
-        backbone = backbones.get(name, threads=threads, weights=weights, device=device or "cpu")
-    if "@" in trained.backbone and backbone.identity != trained.backbone:
-        raise ConfigError(
-            f"{folder}: was trained on features of {trained.backbone}, and here there is {backbone.identity};"
-            " extract and train again"
-        )
-    if backbone.dim != trained.shape.dim:
-        raise ConfigError(
-            f"{folder}: takes features of {trained.shape.dim} numbers, {backbone.name} gives {backbone.dim}"
-        )
+    backbone = _backbone(folder, trained.backbone, trained.shape.dim, threads, device, weights)
     window = trained.settings.window or trained.shape.window
     anticipator = trained.anticipator(window, threads=threads, device=device)
 
@@ -160,3 +188,26 @@ def _load_trained(folder: Path, threads: int, device: str | None, weights: Path 
     return Model(
         trained.name, trained.summary, backbone, trained.settings, anticipating, ERRORS[trained.shape.metric]
     )
+
+
+def _backbone(
+    folder: Path, identity: str, dim: int, threads: int, device: str | None, weights: Path | str | None
+) -> Backbone:
+    """The backbone of that identity.
+
+    Raises:
+        ConfigError: The one that is here is another, or gives features of another size.
+    """
+    name = identity.split("@")[0]
+    if name == backbones.DEFAULT:
+        backbone = backbones.get(name, threads=threads, weights=weights)
+    else:
+        backbone = backbones.get(name, threads=threads, weights=weights, device=device or "cpu")
+    if "@" in identity and backbone.identity != identity:
+        raise ConfigError(
+            f"{folder}: was trained on features of {identity}, and here there is {backbone.identity};"
+            " extract and train again"
+        )
+    if backbone.dim != dim:
+        raise ConfigError(f"{folder}: takes features of {dim} numbers, {backbone.name} gives {backbone.dim}")
+    return backbone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from ongebd.streaming.config import StreamConfig
 from ongebd.streaming.models import DEFAULT_MODEL, Model, load
 from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
 from ongebd.video import Source, VideoReader, prefetch
+from ongebd.video.source import check_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,9 @@ Event = Seen | Boundary | Epoch
 class SourceRun:
     """One source, read through one stream. Iterate once; use as a context manager.
 
-    Yields, in order: `Seen` for each frame, `Boundary` as soon as it is decided, `Epoch` where the source
-    breaks. Decoding runs in a thread of its own and the backbone on several frames at once; the decisions are
-    those of `OnlineDetector.update` fed the same frames, to the bit.
+    Yields, in order: `Seen` for each frame once there is a decision on it, `Boundary` as soon as it is
+    decided, `Epoch` where the source breaks. Decoding runs in a thread of its own and the backbone on several
+    frames at once; the decisions are those of `OnlineDetector.update` fed the same frames, to the bit.
 
     Args:
         source: What `VideoReader` takes.
@@ -58,6 +60,7 @@ class SourceRun:
         source_fps: float | Fraction | None = None,
         workers: int | None = None,
     ) -> None:
+        check_source(source)  # before a model is made ready
         self.detector = model.stream(config)
         self.video = VideoReader(
             source,
@@ -87,24 +90,33 @@ class SourceRun:
 
     def _events(self) -> Generator[Event, None, None]:
         epoch = 0
+        held: deque[Frame] = deque()  # frames whose verdict a look-ahead has not reached yet
         with (
             closing(prefetch(self.video, ahead=2 * self._workers)) as frames,
             closing(frame_features(frames, self._backbone, self._workers)) as features,
         ):
             for frame, feature in features:
                 if frame.epoch != epoch:
-                    left_open = self.detector.new_epoch()
-                    if left_open is not None:
-                        yield left_open
+                    yield from self._rest(held)
+                    self.detector.new_epoch()
                     yield from self.video.epochs[epoch : frame.epoch]
                     epoch = frame.epoch
+                held.append(frame)
                 decision = self.detector.update_feature(feature, frame.time)
-                yield Seen(frame, decision)
+                if not decision.pending:
+                    yield Seen(held.popleft(), decision)
                 if decision.boundary is not None:
                     yield decision.boundary
-            last = self.detector.flush()
-            if last is not None:
-                yield last
+            yield from self._rest(held)
+
+    def _rest(self, held: deque[Frame]) -> Generator[Event, None, None]:
+        """What is left to say at the end of the source, or of a part of it."""
+        for decision in self.detector.drain():
+            yield Seen(held.popleft(), decision)
+            if decision.boundary is not None:
+                yield decision.boundary
+        while (boundary := self.detector.flush()) is not None:
+            yield boundary
 
 
 def detect(
@@ -139,7 +151,7 @@ def detect(
     >>> for boundary in ongebd.detect("talk.mp4", tau=5).boundaries:  # doctest: +SKIP
     ...     print(f"{boundary.time:.2f} s")
     """
-    loaded = load(model) if isinstance(model, str) else model
+    loaded = model if isinstance(model, Model) else load(model)
     boundaries: list[Boundary] = []
     decisions: list[Decision] = []
     asked = (config or StreamConfig()).changed(settings)
@@ -152,4 +164,6 @@ def detect(
                     boundaries.append(event)
                 case Epoch():
                     pass  # they stand in run.video.epochs
-    return Detection(boundaries, decisions, float(run.video.duration), run.video.epochs, run.video.warnings)
+    video = run.video
+    whole = video.broken is None
+    return Detection(boundaries, decisions, float(video.duration), video.epochs, video.warnings, whole)

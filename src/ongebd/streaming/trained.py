@@ -23,6 +23,8 @@ from ongebd.estimator.onnx_anticipator import OnnxAnticipator
 from ongebd.streaming.config import StreamConfig
 
 FORMAT = 1
+ESTIMATOR = "estimator"
+"""The paper's own method among the names of trained ones."""
 ONNX_FILE, SHAPE_FILE, ABOUT_FILE = "model.onnx", "config.json", "ongebd.json"
 
 
@@ -78,28 +80,56 @@ class TrainedModel:
         return TorchAnticipator(self.folder, self.name, device or "cpu")
 
 
-def read_trained(folder: Path) -> TrainedModel:
-    """Read a trained model's folder.
+@dataclass(frozen=True, slots=True)
+class About:
+    """What `ongebd.json` says: see `TrainedModel`."""
+
+    backbone: str
+    settings: StreamConfig
+    summary: str
+
+
+def read_about(folder: Path) -> About:
+    """Read the `ongebd.json` in a trained model's folder.
 
     Raises:
-        ConfigError: It is none, or damaged.
+        ConfigError: There is none, or it is damaged.
     """
     if not (folder / ABOUT_FILE).is_file():
         inner = folder / "model"
         hint = f"; did you mean {inner}?" if (inner / ABOUT_FILE).is_file() else ""
         raise ConfigError(f"{folder}: no trained model in it ({ABOUT_FILE} is missing){hint}")
-    about, shape = _read(folder / ABOUT_FILE), _read(folder / SHAPE_FILE)
-    where = str(folder / ABOUT_FILE)
+    about, where = _read(folder / ABOUT_FILE), str(folder / ABOUT_FILE)
     if about.get("format") != FORMAT:
         raise ConfigError(f"{where}: format {about.get('format')!r}, and this version reads {FORMAT}")
     try:
         backbone, settings, summary = about["backbone"], dict(about["settings"]), str(about["summary"])
     except (KeyError, TypeError, ValueError) as problem:
         raise ConfigError(f"{where}: damaged ({problem}); train or export the model again") from None
+    return About(str(backbone), StreamConfig().changed(settings), summary)
+
+
+def method_in(folder: Path) -> str:
+    """Which method's network a folder holds: ESTIMATOR, or the name of a baseline.
+
+    Raises:
+        ConfigError: It holds none.
+    """
+    read_about(folder)  # which says it best where it is no model's folder
+    return str(_read(folder / SHAPE_FILE).get("method", ESTIMATOR))
+
+
+def read_trained(folder: Path) -> TrainedModel:
+    """Read the folder of a trained anticipator.
+
+    Raises:
+        ConfigError: It is none, or damaged.
+    """
+    about, shape = read_about(folder), _read(folder / SHAPE_FILE)
     network = AnticipatorConfig.from_dict(shape, str(folder / SHAPE_FILE))
     if network.head != "anticipation":
         raise ConfigError(f"{folder}: a classifier, the ablation's baseline, which anticipates nothing")
-    return TrainedModel(folder, network, str(backbone), StreamConfig().changed(settings), summary)
+    return TrainedModel(folder, network, about.backbone, about.settings, about.summary)
 
 
 def write_about(folder: Path, *, backbone: str, settings: StreamConfig, summary: str) -> None:

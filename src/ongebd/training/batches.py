@@ -12,6 +12,7 @@ import queue
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -71,7 +72,7 @@ class DeviceFeatures:
     def stream(self, rows: Iterator[IntArray]) -> Iterator[Tensor]:
         """See `Features.stream`."""
         for each in rows:
-            yield self.features[torch.from_numpy(each).to(self.device, non_blocking=True)]
+            yield self.features[to_device(each, self.device)]
 
 
 class HostFeatures:
@@ -96,8 +97,7 @@ class HostFeatures:
         def read() -> None:
             try:
                 for each in rows:
-                    batch = torch.from_numpy(self.take(each))
-                    _put(ready, batch.pin_memory() if self._pin else batch, stop)
+                    _put(ready, self.take(each), stop)
                     if stop.is_set():
                         return
                 _put(ready, None, stop)
@@ -115,16 +115,31 @@ class HostFeatures:
             stop.set()
             thread.join()
 
-    def take(self, rows: IntArray) -> npt.NDArray[np.float16]:
-        """The features of rows (S, F), as (S, F, D)."""
+    def take(self, rows: IntArray) -> Tensor:
+        """The features of rows (S, F), as (S, F, D), on the host and ready to be copied to the device."""
         flat = rows.reshape(-1)
-        out = np.empty((len(flat), self.videos[0].features.shape[1]), np.float16)
+        dim = self.videos[0].features.shape[1]
+        batch = torch.empty((*rows.shape, dim), dtype=torch.float16, pin_memory=self._pin)
+        out = batch.numpy().reshape(len(flat), dim)
         owner = np.searchsorted(self.first, flat, side="right") - 1
         edges = np.flatnonzero(np.diff(owner)) + 1  # neighbours mostly belong to one video
-        for part in np.split(np.arange(len(flat)), edges):
-            video = self.videos[owner[part[0]]]
-            out[part] = checked(video, video.features[flat[part] - self.first[owner[part[0]]]])
-        return out.reshape(*rows.shape, -1)
+        for begin, end in pairwise([0, *edges.tolist(), len(flat)]):
+            video = self.videos[owner[begin]]
+            inside = flat[begin:end] - self.first[owner[begin]]
+            if inside[-1] - inside[0] == end - begin - 1 and (np.diff(inside) == 1).all():
+                part = video.features[inside[0] : inside[-1] + 1]  # no copy
+            else:
+                part = video.features[inside]
+            out[begin:end] = checked(video, part)
+        return batch
+
+
+def to_device(array: IntArray, device: torch.device) -> Tensor:
+    """Numbers for a device, without waiting for what it is busy with: from pageable memory one would."""
+    tensor = torch.from_numpy(array)
+    if device.type == "cuda":
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
 
 
 def place_features(videos: Sequence[LabelledVideo], device: torch.device, where: str) -> Features:
@@ -202,7 +217,7 @@ class BatchLoader:
             yield self._batch(group, share, frames)
 
     def _batch(self, group: IntArray, share: IntArray, frames: Tensor) -> Batch:
-        first = torch.from_numpy(group).to(self.device, non_blocking=True) + self.tape.window
+        first = to_device(group, self.device) + self.tape.window
         places = first[:, None] + torch.arange(self.tape.region + self.tape.run, device=self.device)
         targets, lead = self.targets[places], self.lead[places]  # (runs, K + R), of the whole batch
         counted = lead >= 0

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
+from ongebd.baselines.methods import find_method
 from ongebd.data.targets import NEAR, LabelRule
 from ongebd.errors import ConfigError, MissingExtraError
 from ongebd.estimator.anticipator_config import AnticipatorConfig, Metric
@@ -15,6 +16,9 @@ from ongebd.estimator.discriminator import BoundaryDiscriminator
 
 if TYPE_CHECKING:
     from ongebd.streaming.config import StreamConfig
+
+ESTIMATOR = "estimator"
+"""The paper's own method among those that can be trained."""
 
 # What may differ between a training and the one that goes on with it: where it runs, and for how long.
 _MAY_CHANGE = frozenset(
@@ -48,6 +52,13 @@ class TrainConfig:
     split_seed: int = 0
     """Of that draw."""
 
+    method: str = "estimator"
+    """"estimator", or a baseline: "miniroad", "testra", "simon", "oadtr"."""
+    network: str = ""
+    """A baseline's network, where it is not the published one: "hidden=256,embedding=256"."""
+    own_recipe: bool = True
+    """Train a baseline with its authors' optimiser, not with AdamW, `lr` and `weight_decay` as here."""
+
     window: int = 8
     """L, past frames that the anticipator looks at."""
     width: int | None = None
@@ -70,7 +81,7 @@ class TrainConfig:
     rest: bool = True
     """The REST loss."""
     obd: bool = True
-    """Decide by the Online Boundary Discriminator; else by a fixed threshold on the error."""
+    """Decide by the Online Boundary Discriminator; else by a fixed threshold, as the baselines do."""
     alpha: float = 0.5
     """α, the weight of REST."""
     region: int = 9
@@ -134,6 +145,10 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int) and value >= least):
                 raise ConfigError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        if self.method != ESTIMATOR:
+            find_method(self.method)
+        elif self.network:
+            raise ConfigError("network is for baselines; ESTimator has width, ffn, layers and heads")
         if self.batch % self.run:
             raise ConfigError(f"batch ({self.batch}) must be a multiple of run ({self.run})")
         if not 0 < self.validation_share < 1:
@@ -204,6 +219,8 @@ class TrainConfig:
                 hint = f"did you mean {close[0]}?" if close else "see docs/training.md"
                 raise ConfigError(f"{prefix}unknown setting {name!r}: {hint}")
             checked[name] = _as_type(value, hints[name], f"{prefix}{name}")
+        if checked.get("method", ESTIMATOR) != ESTIMATOR:  # whose own head is a fixed threshold
+            checked.setdefault("obd", False)
         return replace(self, **checked)
 
     def require_same_recipe(self, other: TrainConfig, where: str) -> None:

@@ -11,6 +11,7 @@ from ongebd.data.windows import WindowTape, build_tape, check_learnable
 from ongebd.errors import ConfigError, LabelError
 from ongebd.features.store import FeatureStore
 from ongebd.training.config import TrainConfig
+from ongebd.training.layout import layout_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +68,7 @@ def make_dataset(store: FeatureSource, labels: LabelSet, config: TrainConfig) ->
             f"{len(labelled.videos)} labelled videos in the store, and {len(training)} of them would train:"
             " too few to train and to validate on; add videos, or change validation_share"
         )
-    tape = build_tape(training, window=config.window, region=config.region, run=config.run)
+    window, region, run = layout_of(config, store.dim)
+    tape = build_tape(training, window=window, region=region, run=run)
     check_learnable(tape, len(training))
     return Dataset(store.backbone, store.dim, store.fps, labels, training, validation, tape, labelled.notes)

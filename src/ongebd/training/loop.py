@@ -13,19 +13,18 @@ import torch
 from torch import Tensor, nn
 
 from ongebd.data.labelled import LabelledVideo
+from ongebd.data.numbers import FloatArray
 from ongebd.errors import ConfigError
-from ongebd.estimator.anticipator import ConsistentEventAnticipator
 from ongebd.training.batches import BatchLoader, Features, place_features
 from ongebd.training.checkpoint import Progress, load_checkpoint, save_checkpoint, seed_everything
 from ongebd.training.config import TrainConfig, write_config
 from ongebd.training.curves import Curves
 from ongebd.training.dataset import Dataset, open_dataset
-from ongebd.training.errors_of_videos import errors_of_model
-from ongebd.training.model_folder import MODEL, save_model
-from ongebd.training.objective import Objective
+from ongebd.training.model_folder import MODEL
 from ongebd.training.processes import Processes, joined
 from ongebd.training.report import Report, make_report, write_training_report
 from ongebd.training.step import StepFunction, precision, prepared, train_step
+from ongebd.training.task import task_of
 from ongebd.training.validation import Validated, validate
 
 CHECKPOINT = "checkpoint.pt"
@@ -64,7 +63,7 @@ class Trained:
         last: Weights after the last epoch.
     """
 
-    model: ConsistentEventAnticipator
+    model: nn.Module
     progress: Progress
     report: Report | None
     last: dict[str, Tensor]
@@ -77,7 +76,7 @@ def train(
     resume: bool = False,
     watcher: Watcher | None = None,
 ) -> Trained:
-    """Train an anticipator, validate it, and write model, checkpoint and report into `config.out`.
+    """Train a network, validate it, and write model, checkpoint and report into `config.out`.
 
     Run by `torchrun` it uses a GPU for each process, and the batch is shared between them.
 
@@ -110,15 +109,14 @@ def train(
         # What is trained.
         seed_everything(config.seed)
         torch.set_float32_matmul_precision("high" if device.type == "cuda" else "highest")
-        model = ConsistentEventAnticipator(config.model(dataset.dim)).to(device).train()
-        optimizer = torch.optim.AdamW(
-            model.parameters(), lr=config.lr, weight_decay=config.weight_decay, fused=device.type == "cuda"
-        )
+        task = task_of(config)
+        model = task.network(dataset.dim).to(device).train()
+        optimizer = task.optimizer(model, device)
         progress = Progress()
         if resume and (out / CHECKPOINT).exists():
             progress = load_checkpoint(out / CHECKPOINT, config, model, optimizer, device)
             watcher.say(f"going on from epoch {progress.epoch}, step {progress.step}")
-        objective = prepared(Objective(model, config), config, processes)
+        objective = prepared(task.objective(model), config, processes)
 
         # The training.
         curves = Curves(out if config.tensorboard and processes.is_first else None)
@@ -129,7 +127,8 @@ def train(
             is_last = progress.epoch + 1 == config.epochs
             if processes.is_first and (is_last or (progress.epoch + 1) % config.validate_every == 0):
                 few = dataset.validation[: config.validation_limit]
-                result = _validate(config, dataset, model, few, held_out, device)
+                scores = task.scores(model, few, held_out, device)
+                result = _validate(config, dataset, task.name, few, scores)
                 row |= {"threshold": result.threshold, "figures": result.figures}
                 row |= {"error_boundary": result.histograms.mean_boundary}
                 row |= {"error_elsewhere": result.histograms.mean_elsewhere}
@@ -137,7 +136,7 @@ def train(
                 watcher.say(_line(row, config.select_by))
                 if value > progress.best:
                     progress.best, progress.best_epoch = value, progress.epoch
-                    save_model(out / MODEL, model, config, dataset, result.threshold)
+                    task.save(out / MODEL, model, dataset, result.threshold)
             curves.epoch(row)
             progress.history.append(row)
             progress.epoch, progress.step, progress.loss_sum = progress.epoch + 1, 0, 0.0
@@ -148,12 +147,12 @@ def train(
 
         # What came of it.
         last = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
-        best = ConsistentEventAnticipator.from_pretrained(out / MODEL).to(device)
+        best = task.load(out / MODEL).to(device)
         report = None
         if processes.is_first:
             watcher.say("validating the best epoch, and the anticipators that need no training")
-            report = make_report(config, dataset, best, held_out, device, progress)
-            save_model(out / MODEL, best, config, dataset, report.threshold)
+            report = make_report(config, dataset, task, best, held_out, device, progress)
+            task.save(out / MODEL, best, dataset, report.threshold)
             write_training_report(report, out)
             for line in report.findings:
                 watcher.say(line)
@@ -196,7 +195,7 @@ def _epoch(
 
 
 def _loader(config: TrainConfig, dataset: Dataset, features: Features, processes: Processes) -> BatchLoader:
-    runs = config.batch // config.run
+    runs = max(1, config.batch // dataset.tape.run)
     if runs % processes.world:
         raise ConfigError(
             f"batch / run ({runs}) must be a multiple of the {processes.world} processes; change batch or run"
@@ -207,7 +206,7 @@ def _loader(config: TrainConfig, dataset: Dataset, features: Features, processes
         processes.device,
         runs=runs,
         seed=config.seed,
-        balanced=config.balanced,
+        balanced=task_of(config).balanced,
         rank=processes.rank,
         world=processes.world,
     )
@@ -216,16 +215,15 @@ def _loader(config: TrainConfig, dataset: Dataset, features: Features, processes
 def _validate(
     config: TrainConfig,
     dataset: Dataset,
-    model: ConsistentEventAnticipator,
+    name: str,
     videos: Sequence[LabelledVideo],
-    features: Features,
-    device: torch.device,
+    scores: Sequence[FloatArray],
 ) -> Validated:
     """The network on some of the first validation videos."""
     return validate(
-        "classifier" if config.is_baseline else "cea",
+        name,
         videos,
-        errors_of_model(model, videos, features, device),
+        scores,
         dataset.labels,
         config.stream(dataset.fps, 1.0),
         select_by=config.select_by,

@@ -10,26 +10,27 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from ongebd import __version__
 from ongebd.data.numbers import FloatArray
 from ongebd.errors import ConfigError
-from ongebd.estimator.anticipator import ConsistentEventAnticipator, parameter_count
 from ongebd.evaluation.evaluation import Evaluation, evaluate
 from ongebd.evaluation.figures import FIGURES
 from ongebd.evaluation.report import write_report
 from ongebd.evaluation.system import EvaluationConfig, best_floor
 from ongebd.training.batches import Features
 from ongebd.training.checkpoint import Progress
-from ongebd.training.config import TrainConfig
+from ongebd.training.config import ESTIMATOR, TrainConfig
 from ongebd.training.dataset import Dataset
-from ongebd.training.errors_of_videos import Naive, errors_of_model, errors_of_naive
+from ongebd.training.errors_of_videos import Naive, errors_of_naive
 from ongebd.training.report_picture import draw_errors
+from ongebd.training.task import Task
 from ongebd.training.validation import PAPER_TAU, Validated, validate
 
 NAIVE: tuple[Naive, ...] = ("window-mean", "persistence")
-GIVEN_UP = 0.25
-"""From this mean error elsewhere on, an anticipator does not anticipate: halfway to having no idea at all."""
+GIVEN_UP = 0.1
+"""From this mean error elsewhere on, and at twice the window mean's, an anticipator has given up."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +68,8 @@ class Report:
 def make_report(
     config: TrainConfig,
     dataset: Dataset,
-    model: ConsistentEventAnticipator,
+    task: Task,
+    network: nn.Module,
     features: Features,
     device: torch.device,
     progress: Progress,
@@ -77,31 +79,33 @@ def make_report(
     Args:
         config: How it was trained.
         dataset: On what.
-        model: The network.
+        task: What was trained.
+        network: The network.
         features: Of the validation videos.
         device: Where they and the network are.
         progress: The history.
     """
     videos, settings = dataset.validation, config.stream(dataset.fps, PAPER_TAU)
-    errors: dict[str, list[FloatArray]] = {
-        "classifier" if config.is_baseline else "cea": errors_of_model(model, videos, features, device),
-        **{
-            name: errors_of_naive(
-                name, videos, features, device, window=config.window, metric=model.config.metric
-            )
-            for name in NAIVE
-        },
-    }
+    scores: dict[str, list[FloatArray]] = {task.name: task.scores(network, videos, features, device)}
+    for name in NAIVE:
+        scores[name] = errors_of_naive(
+            name, videos, features, device, window=config.window, metric=config.metric
+        )
+    is_estimator = config.method == ESTIMATOR
+    by_obd = {name: config.obd or (not is_estimator and name in NAIVE) for name in scores}
+    if not is_estimator:  # the other head on the same scores, so that the model's share can be told
+        other = f"{task.name}, {'threshold' if config.obd else 'OBD'}"
+        scores[other], by_obd[other] = scores[task.name], not config.obd
     results = tuple(
-        validate(name, videos, each, dataset.labels, settings, select_by=config.select_by, obd=config.obd)
-        for name, each in errors.items()
+        validate(name, videos, each, dataset.labels, settings, select_by=config.select_by, obd=by_obd[name])
+        for name, each in scores.items()
     )
     labels = dataset.labels.restrict([video.id for video in videos], "the validation videos")
     evaluation = evaluate(labels, results[0].predictions, config=EvaluationConfig(seed=config.split_seed))
     return Report(
         config=config,
         data=_data(dataset),
-        model={"parameters": parameter_count(model), **model.config.to_dict()},
+        model=task.about(network),
         history=progress.history,
         best_epoch=progress.best_epoch,
         results=results,
@@ -206,7 +210,9 @@ def to_markdown(report: Report) -> str:
 
 def _findings(config: TrainConfig, results: tuple[Validated, ...], evaluation: Evaluation) -> list[str]:
     figure, own = config.select_by, results[0]
-    rival = max(results[1:], key=lambda result: result.figures[figure])
+    rival = max(
+        (result for result in results if result.name in NAIVE), key=lambda result: result.figures[figure]
+    )
     value, other = own.figures[figure], rival.figures[figure]
     verdict = "beats" if value > other else "does NOT beat"
     lines = [
@@ -217,11 +223,12 @@ def _findings(config: TrainConfig, results: tuple[Validated, ...], evaluation: E
     blind = floor.figures[figure]
     lines.append(f"the best blind floor by that figure, {floor.name} ({blind.detail}): F1 {blind.f1:.3f}")
     elsewhere = own.histograms.mean_elsewhere
-    if not config.is_baseline and config.metric == "cosine" and elsewhere > GIVEN_UP:
+    simple = next(result for result in results if result.name == "window-mean").histograms.mean_elsewhere
+    if own.name == "cea" and config.metric == "cosine" and elsewhere > max(GIVEN_UP, 2 * simple):
         lines.append(
-            f"errors away from boundaries average {elsewhere:.2f}: the anticipator has given up anticipating"
-            " and drives every error toward 0.5; try balanced: false or residual: true"
-            " (docs/training.md, “When every error goes to one half”)"
+            f"errors away from boundaries average {elsewhere:.2f}, and the window mean's {simple:.2f}: the"
+            " anticipator has given up anticipating and drives every error toward 0.5; try balanced: false or"
+            " residual: true (docs/training.md, “When every error goes to one half”)"
         )
     return lines
 

@@ -32,8 +32,11 @@ def draw_errors(results: Sequence[Validated], select_by: str) -> bytes:
         figure = Figure(figsize=(13, 3.4 * len(results)), dpi=100, facecolor="white", layout="constrained")
         FigureCanvasAgg(figure)
         grid = figure.subplots(len(results), 2, squeeze=False, width_ratios=(2, 1))
+        reach = max(0.6, *map(_reach, results))  # one scale, so that rows compare
         for row, result in zip(grid, results, strict=True):
             _draw_histograms(row[0], result)
+            row[0].set_xlim(0, reach)
+            row[0].set_ylim(0, 1.3 * row[0].get_ylim()[1])  # room for the legend
             _draw_thresholds(row[1], result, select_by)
         png = io.BytesIO()
         figure.savefig(png, format="png")
@@ -51,7 +54,6 @@ def _draw_histograms(axes: Axes, result: Validated) -> None:
         axes.stairs(share, edges, fill=True, color=colour, alpha=0.45, label=label)
         axes.stairs(share, edges, color=colour)
         axes.axvline(float(mean), color=colour, linestyle="--", linewidth=1)
-    axes.set_xlim(0, max(0.6, _reach(result)))
     axes.set_xlabel("prediction error ε")
     axes.set_ylabel("share of frames")
     axes.set_title(result.name)
@@ -62,7 +64,7 @@ def _draw_thresholds(axes: Axes, result: Validated, select_by: str) -> None:
     thresholds, values = zip(*sorted(result.by_threshold.items()), strict=True)
     axes.plot(thresholds, values, color=LINE, marker="o", markersize=4)
     axes.axvline(result.threshold, color=LINE, linestyle=":", linewidth=1)
-    axes.set_ylim(0, 1)
+    axes.set_ylim(0, 1.03)
     axes.set_xlabel("threshold (dotted: the best on these videos)")
     axes.set_ylabel(f"F1, {select_by}")
     axes.grid(alpha=0.3)

@@ -12,7 +12,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ongebd.training.batches import Batch
 from ongebd.training.config import TrainConfig
-from ongebd.training.objective import Objective
 from ongebd.training.processes import Processes
 
 StepFunction = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -42,9 +41,9 @@ def precision(config: TrainConfig, device: torch.device) -> Callable[[], Abstrac
     return lambda: torch.autocast(device.type, torch.bfloat16)
 
 
-def prepared(objective: Objective, config: TrainConfig, processes: Processes) -> StepFunction:
+def prepared(objective: nn.Module, config: TrainConfig, processes: Processes) -> StepFunction:
     """The objective, shared between processes and compiled, where that is asked for."""
-    module: nn.Module = objective
+    module = objective
     if processes.world > 1:
         ids = [processes.device] if processes.device.type == "cuda" else None
         module = DistributedDataParallel(module, device_ids=ids, gradient_as_bucket_view=True)

@@ -105,7 +105,9 @@ def validate(
     for threshold in thresholds:
         predictions = predictions_at(judged, threshold, config)
         scored[threshold] = predictions, figures(own, predictions)
-    best = max(scored, key=lambda threshold: scored[threshold][1][select_by])
+    highest = max(values[select_by] for _, values in scored.values())
+    equal = [threshold for threshold, (_, values) in scored.items() if values[select_by] == highest]
+    best = equal[len(equal) // 2]  # the middle of those that are as good: the farthest from where it falls
     return Validated(
         name=name,
         threshold=best,

@@ -14,12 +14,22 @@ from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from ongebd.errors import SourceError
+from ongebd.errors import SourceError, a_whole_number
 from ongebd.types import Epoch, Frame
 from ongebd.video.clock import DEFAULT_RATE, Clock, Tick
 from ongebd.video.rgb import RgbMaker
 from ongebd.video.sampling import Sampler, exact_rate
-from ongebd.video.source import Source, has_stamps, open_container, pick_stream, reason, source_name
+from ongebd.video.source import (
+    Source,
+    has_stamps,
+    kind_of,
+    mend,
+    open_container,
+    pick_stream,
+    reason,
+    source_name,
+    unreadable,
+)
 
 
 class VideoReader:
@@ -50,16 +60,18 @@ class VideoReader:
         stream: int | None = None,
         source_fps: float | Fraction | None = None,
     ) -> None:
+        self._source = source
         self.name = source_name(source)
         self._sampler = None if fps is None else Sampler(exact_rate(fps))
-        self._source_fps = None if source_fps is None else exact_rate(source_fps)
+        self._source_fps = None if source_fps is None else exact_rate(source_fps, "source_fps")
+        number = None if stream is None else a_whole_number("stream", stream)
         self._rgb = RgbMaker(short_side)
         self._container = open_container(source)
         rate = self._source_fps or DEFAULT_RATE
         self._clock = Clock(rate, trust_pts=self._container.format.name != "avi")
         self._stamped = has_stamps(self._container)
         try:
-            self._stream = pick_stream(self._container, stream, self.name)
+            self._stream = pick_stream(self._container, number, self.name)
         except SourceError:
             self._container.close()
             raise
@@ -78,9 +90,13 @@ class VideoReader:
         """Packets that did not decode and frames that the decoder flagged as damaged."""
         self.gaps = 0
         """Packets around which the container found data missing (or pieces joined)."""
+        self.broken: str | None = None
+        """Why the source broke off before its end (the network, a device, the writer of a pipe), one line;
+        None where it ended by itself, or where what is left of a file is damaged."""
         self.epochs: list[Epoch] = []
         self._notes: list[str] = []
         self._packets = 0
+        self._ended: BaseException | None = None  # the error with which reading ended
 
     def __enter__(self) -> Self:
         return self
@@ -102,13 +118,18 @@ class VideoReader:
             given = self._source_fps is not None
             rate = f"{float(self._source_fps or DEFAULT_RATE):g} frames/s"
             how = f"taken as {rate} apart, as asked" if given else f"{rate} assumed; give its rate with --fps"
-            notes.append(f"{self._clock.untimed} frames have no timestamp: {how}")
+            count, have = self._clock.untimed, "has" if self._clock.untimed == 1 else "have"
+            notes.append(f"{_counted(count, 'frame')} {have} no timestamp: {how}")
         if self._clock.reordered:
             notes.append("its presentation times are out of order: decoding times are used instead")
         if self.damaged:
-            notes.append(f"{self.damaged} packets or frames were damaged; {self.decoded} frames were decoded")
+            one = self.damaged == 1
+            damaged = "1 packet or frame was" if one else f"{self.damaged} packets or frames were"
+            good = f"{_counted(self.decoded, 'frame')} {'was' if self.decoded == 1 else 'were'}"
+            notes.append(f"{damaged} damaged; {good} decoded")
         if self.gaps:
-            notes.append(f"data is missing, or pieces were joined, at {self.gaps} places of the container")
+            places = _counted(self.gaps, "place")
+            notes.append(f"data is missing, or pieces were joined, at {places} of the container")
         if self._sampler is not None and self._sampler.shortfall:
             notes.append(
                 f"the source gives {self._sampler.rate:.4g} frames/s, fewer than the"
@@ -133,12 +154,28 @@ class VideoReader:
             pts = picture.pts if self._stamped else None
             yield Frame(index, tick.time, self._rgb(picture), len(self.epochs), pts, self._time_base)
             index += 1
-        if not self.decoded and self._packets:
+        if not self.decoded:
+            self._refuse_if_damaged()
+        if self._ended is None:
+            self._note_what_is_missing()
+
+    def _refuse_if_damaged(self) -> None:
+        """Not one frame came: fine if there is none in the source, and it came to its end."""
+        ended, kind = self._ended, kind_of(self._source)
+        damaged = isinstance(ended, av.error.InvalidDataError)
+        if kind == "pipe" and damaged:  # an index at the end, say, for which nobody can go back
+            raise unreadable(self._source)
+        if ended is not None and (kind == "url" or not damaged):
             raise SourceError(
-                f"{self.name}: none of its {self._packets} video packets could be decoded"
-                f" ({self.codec}); record or download it again"
+                f"{self.name}: broke off before its first frame: {reason(ended)}; {mend(self._source)}"
             )
-        self._note_what_is_missing()
+        if self._packets:
+            packets = "its only video packet" if self._packets == 1 else f"its {self._packets} video packets"
+            raise SourceError(
+                f"{self.name}: none of {packets} could be decoded ({self.codec}); record or download it again"
+            )
+        if ended is not None:
+            raise unreadable(self._source)
 
     def _tick(self, picture: VideoFrame) -> Tick:
         time_base = picture.time_base or self._time_base
@@ -167,14 +204,23 @@ class VideoReader:
             except StopIteration:
                 return
             except (av.error.FFmpegError, OSError) as problem:
-                self._notes.append(
-                    f"the source broke off after {float(self.duration):.3f} s: {reason(problem)}"
-                )
                 yield from self._decode(None)
+                self._break_off(problem)
                 return
             self._packets += packet.size > 0
             self.gaps += packet.is_corrupt
             yield from self._decode(packet)
+
+    def _break_off(self, problem: av.error.FFmpegError | OSError) -> None:
+        """Say that reading ended with an error, and whether the source broke or what is left is damaged."""
+        self._ended = problem
+        kind, why = kind_of(self._source), reason(problem)
+        if kind == "file" and isinstance(problem, av.error.InvalidDataError):
+            note = f"what follows after {float(self.duration):.3f} s is damaged or cut off: {why}"
+        else:
+            note = f"the source broke off after {float(self.duration):.3f} s: {why}"
+            self.broken = note
+        self._notes.append(note)
 
     def _decode(self, packet: Packet[VideoStream] | None) -> Iterator[VideoFrame]:
         try:
@@ -188,6 +234,10 @@ class VideoReader:
             self.decoded += 1
             self.damaged += picture.is_corrupt
             yield picture
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _change(before: tuple[int, int, str] | None, now: tuple[int, int, str]) -> str | None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from math import floor, isfinite
 
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, a_number
 
 # Slots begin early: a file's clock may tick in whole milliseconds, and a camera's frames jitter.
 _EARLY = Fraction(1, 4)
+# Distances between frames are counted in units of 1/_TICKS s, up to a second.
+_TICKS = 100_000
 
 
-def exact_rate(fps: float | Fraction) -> Fraction:
+def exact_rate(fps: float | Fraction, name: str = "fps") -> Fraction:
     """A rate in frames a second as a fraction.
 
     A float that stands for one of NTSC's rates (29.97, 23.976, …) becomes that: a whole number × 1000/1001.
@@ -22,8 +25,9 @@ def exact_rate(fps: float | Fraction) -> Fraction:
     Raises:
         ConfigError: The rate is not a number above 0.
     """
-    if not (isfinite(fps) and fps > 0):
-        raise ConfigError(f"fps must be a number above 0, not {float(fps):g}")
+    number = a_number(name, fps)
+    if not (isfinite(number) and number > 0):
+        raise ConfigError(f"{name} must be a number above 0, not {number:g}")
     rate = fps if isinstance(fps, Fraction) else Fraction(float(fps))
     if isinstance(fps, Fraction) or rate.denominator == 1:
         return rate
@@ -52,9 +56,14 @@ class Sampler:
         self._first: Fraction | None = None
         self._last = Fraction(0)
         self._taken = 0
+        self._before: Fraction | None = None  # the last frame seen, taken or not
+        self._steps: Counter[int] = Counter()  # how often two frames lay so far apart, in ticks
 
     def take(self, time: Fraction) -> bool:
         """Whether the frame shown at `time` (seconds, never decreasing) is one of the sample."""
+        if self._before is not None and time > self._before:
+            self._steps[min(round((time - self._before) * _TICKS), _TICKS)] += 1
+        self._before = time
         slot = floor(time * self.fps + _EARLY)
         if self._slot is not None and slot <= self._slot:
             return False
@@ -66,16 +75,30 @@ class Sampler:
 
     def restart(self) -> None:
         """Take the next frame, whatever its time: a new epoch begins."""
-        self._slot = None
+        self._slot = self._before = None
 
     @property
     def rate(self) -> float | None:
-        """Frames taken a second so far; None before two were taken."""
-        if self._first is None or self._last == self._first:
-            return None
-        return float((self._taken - 1) / (self._last - self._first))
+        """Frames a second of the source, by the usual distance between two; None before there are two.
+
+        Frames that were lost to damage make gaps, which do not count.
+        """
+        seen, middle = 0, (self._steps.total() + 1) // 2
+        for ticks, often in sorted(self._steps.items()):
+            seen += often
+            if seen >= middle:
+                return _TICKS / max(ticks, 1)
+        return None
 
     @property
     def shortfall(self) -> bool:
-        """Whether the source gives clearly fewer frames than were asked for (judged from 24 frames on)."""
-        return self._taken >= 24 and (self.rate or 0.0) < 0.97 * float(self.fps)
+        """Whether the source gives clearly fewer frames than were asked for (judged from 24 frames on).
+
+        It does where both the mean and the usual distance of its frames are too large: the mean alone is so
+        of a source with gaps, the usual one of frames that come in pairs.
+        """
+        if self._taken < 24 or self._first is None or self._last == self._first:
+            return False
+        wanted = 0.97 * float(self.fps)
+        mean = float((self._taken - 1) / (self._last - self._first))
+        return mean < wanted and (self.rate or 0.0) < wanted

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import re
+import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 from urllib.parse import unquote_to_bytes, urlsplit
 from urllib.request import url2pathname
 
@@ -18,9 +21,12 @@ from av.stream import Disposition
 from av.video.stream import VideoStream
 
 from ongebd.errors import SourceError
+from ongebd.video.naming import STANDARD_INPUT, public_name, spoken_name
 
 Source = str | os.PathLike[str] | BinaryIO
 """A path, a URL, `-` for standard input, `camera:N` or `/dev/videoN`, or a binary file object."""
+
+Kind = Literal["file", "pipe", "url", "camera"]
 
 OPEN_TIMEOUT = 10.0
 READ_TIMEOUT = 30.0
@@ -32,16 +38,65 @@ _TEXT_ART = frozenset({"adf", "bin", "idf", "tty", "xbin"})
 _CAMERA_FORMATS = {"linux": "v4l2", "darwin": "avfoundation", "win32": "dshow"}
 
 
+# What is said of a source that failed: where to look.
+_MENDS: dict[Kind, str] = {
+    "file": "check the file, and whether it may be read",
+    "pipe": "check what writes into it",
+    "url": "check the address and the network, or download it and name the file",
+    "camera": "check that it is plugged in and that no other program uses it",
+}
+
+
 def source_name(source: Source) -> str:
-    """Name a source for people, without the password that a URL may carry.
+    """Name a source for people, without the secrets that a URL may carry.
 
     >>> source_name("rtsp://me:secret@camera/1")
-    'rtsp://camera/1'
+    'rtsp://***@camera/1'
     """
     if isinstance(source, str | os.PathLike):
-        text = os.fspath(source)
-        return re.sub(r"(?<=://)[^/@\s]*@", "", text)
-    return str(getattr(source, "name", "a file object"))
+        return spoken_name(os.fspath(source))
+    return public_name(str(getattr(source, "name", "a file object")))
+
+
+def kind_of(source: Source) -> Kind:
+    """What a source is; a "file" can be sought in, and what stands in it does not change."""
+    if not isinstance(source, str | os.PathLike):
+        seekable = getattr(source, "seekable", None)
+        return "pipe" if seekable is not None and not seekable() else "file"
+    text = os.fspath(source)
+    if text == "-":
+        return "file" if _stdin_is_a_file() else "pipe"
+    if _is_camera(text):
+        return "camera"
+    if is_url(text):
+        return "url"
+    path = Path(local_path(text))
+    return "pipe" if path.exists() and not path.is_file() else "file"
+
+
+def mend(source: Source) -> str:
+    """Where to look when a source fails."""
+    return _MENDS[kind_of(source)]
+
+
+def check_source(source: object) -> None:
+    """Refuse what is no source at all.
+
+    Raises:
+        SourceError: It says what a source may be.
+    """
+    takes = "a source is a path or URL (text or pathlib.Path), camera:N, - or an open binary file"
+    if isinstance(source, io.TextIOBase):
+        raise SourceError(f"{source_name(source)}: is open as text; open it with mode 'rb'")  # type: ignore[arg-type]
+    if isinstance(source, str | os.PathLike) and isinstance(text := os.fspath(source), str):
+        if not text:
+            raise SourceError(f"a source without a name was given (empty text); {takes}")
+        return
+    if isinstance(source, bytes | os.PathLike):
+        raise SourceError(f"a name in bytes is no source: {takes}; os.fsdecode makes text of bytes")
+    if not callable(getattr(source, "read", None)):
+        several = " (of several, run each by itself)" if isinstance(source, list | tuple | set) else ""
+        raise SourceError(f"{_an(type(source).__name__)} is no source: {takes}{several}")
 
 
 def open_container(source: Source) -> InputContainer:
@@ -50,20 +105,21 @@ def open_container(source: Source) -> InputContainer:
     Raises:
         SourceError: It is missing, a directory, empty, or no video container; one line says which.
     """
+    check_source(source)
     name = source_name(source)
     if isinstance(source, str | os.PathLike):
         text = os.fspath(source)
         if text == "-":
             return _open_stdin()
         if camera := _camera_device(text):
-            return _open(camera[0], name, format=camera[1])
+            return _open(camera[0], source, format=camera[1])
         if is_url(text):
-            return _open(text, name, timeout=(OPEN_TIMEOUT, READ_TIMEOUT))
-        path = _local_path(text)
+            return _open(text, source, timeout=(OPEN_TIMEOUT, READ_TIMEOUT))
+        path = local_path(text)
         _refuse_bad_path(path, name)
         # With "file:" in front a colon in the name is not taken for a protocol.
-        return _open(f"file:{path}", name)
-    return _open(source, name)
+        return _open(f"file:{path}", source)
+    return _open(source, source)
 
 
 def pick_stream(container: InputContainer, number: int | None, name: str) -> VideoStream:
@@ -104,7 +160,16 @@ def is_url(text: str) -> bool:
 
 def reason(problem: BaseException) -> str:
     """FFmpeg's own words for an error, without the number and the address that PyAV puts around them."""
-    return str(getattr(problem, "strerror", None) or problem) or type(problem).__name__
+    if isinstance(problem, av.error.ExitError):  # "Immediate exit requested", by PyAV, for it took too long
+        return f"no data for {READ_TIMEOUT:g} s"
+    if isinstance(problem, OSError) and problem.errno == errno.EIO and is_url(str(problem.filename)):
+        return "the connection ended before the source said that it was over"
+    return public_name(str(getattr(problem, "strerror", None) or problem) or type(problem).__name__)
+
+
+def unreadable(source: Source) -> SourceError:
+    """The refusal of a source of which nothing can be read."""
+    return SourceError(f"{source_name(source)}: is not a video that can be read ({_what_it_lacks(source)})")
 
 
 def _decodable(stream: VideoStream) -> bool:
@@ -119,6 +184,10 @@ def _described(stream: VideoStream) -> str:
 
 def _is_cover_art(stream: VideoStream) -> bool:
     return bool(stream.disposition & (Disposition.attached_pic | Disposition.timed_thumbnails))
+
+
+def _is_camera(text: str) -> bool:
+    return bool(re.fullmatch(r"camera:\d+|/dev/video\d+", text))
 
 
 def _camera_device(text: str) -> tuple[str, str] | None:
@@ -137,7 +206,7 @@ def _camera_device(text: str) -> tuple[str, str] | None:
     return None
 
 
-def _local_path(text: str) -> str:
+def local_path(text: str) -> str:
     """A plain path from a path or a `file:` URL."""
     if text.lower().startswith("file://"):
         path = urlsplit(text).path
@@ -163,19 +232,31 @@ def _refuse_bad_path(path: str, name: str) -> None:
 
 def _open_stdin() -> InputContainer:
     if sys.stdin is None or sys.stdin.isatty():
-        raise SourceError("-: nothing is piped in; use as in: cat video.ts | ongebd detect -")
+        raise SourceError(f"{STANDARD_INPUT}: nothing is piped in; use as in: cat video.ts | ongebd detect -")
     # FFmpeg reads the descriptor itself: no GIL, and a redirected file can still be sought in.
-    return _open("fd:", "standard input", options={"fd": str(sys.stdin.fileno())})
+    return _open("fd:", "-", options={"fd": str(sys.stdin.fileno())})
+
+
+def _stdin_is_a_file() -> bool:
+    try:
+        return sys.stdin is not None and stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _an(kind: str) -> str:
+    return "None" if kind == "NoneType" else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def _open(
     target: str | BinaryIO,
-    name: str,
+    source: Source,
     *,
     format: str | None = None,  # noqa: A002 - PyAV's own name
     options: Mapping[str, str] | None = None,
     timeout: tuple[float, float] | None = None,
 ) -> InputContainer:
+    name = source_name(source)
     try:
         container = av.open(
             target,
@@ -186,18 +267,20 @@ def _open(
             metadata_errors="replace",
         )
     except av.error.InvalidDataError:
-        raise SourceError(f"{name}: is not a video that can be read ({_what_it_lacks(name)})") from None
+        raise unreadable(source) from None
     except av.error.EOFError:
         raise SourceError(f"{name}: ends before its first frame; fetch or record it again") from None
     except (av.error.FFmpegError, OSError, ValueError) as problem:
-        raise SourceError(f"{name}: cannot be opened: {reason(problem)}") from None
+        late = isinstance(problem, av.error.ExitError)
+        why = f"no answer within {OPEN_TIMEOUT:g} s" if late else reason(problem)
+        raise SourceError(f"{name}: cannot be opened: {why}; {mend(source)}") from None
     if container.format.name in _TEXT_ART:
         container.close()
-        raise SourceError(f"{name}: is a text file, not a video")
+        raise SourceError(f"{name}: is a text file, not a video; name a video file")
     return container
 
 
-def _what_it_lacks(name: str) -> str:
-    if name == "standard input":
+def _what_it_lacks(source: Source) -> str:
+    if kind_of(source) == "pipe":
         return "no container that can be read without seeking; pipe MPEG-TS or Matroska, or name the file"
     return "damaged, cut off before its index, or not a video at all; check it with ffprobe"

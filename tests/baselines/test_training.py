@@ -1,0 +1,154 @@
+"""The one loop trains every baseline; what it writes is named, streamed and decided as it was validated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
+
+from ongebd.data.synthetic import SyntheticConfig, make_synthetic  # noqa: E402
+from ongebd.errors import ConfigError  # noqa: E402
+from ongebd.streaming import load  # noqa: E402
+from ongebd.training.batches import DeviceFeatures  # noqa: E402
+from ongebd.training.config import TrainConfig, read_config  # noqa: E402
+from ongebd.training.dataset import make_dataset  # noqa: E402
+from ongebd.training.decisions import judge, predictions_at  # noqa: E402
+from ongebd.training.loop import Trained, train  # noqa: E402
+from ongebd.training.task import task_of  # noqa: E402
+
+CPU = torch.device("cpu")
+NETWORKS = {
+    "miniroad": "embedding=16,hidden=16,window=12",
+    "testra": "width=16,heads=2,ffn=16,first_queries=4,second_queries=4,work=8,long=16",
+    "simon": "width=16,heads=2,ffn=16,layers=1,run=8",
+    "oadtr": "width=16,ffn=16,encoder_heads=2,decoder_heads=2,encoder_layers=1,decoder_layers=1,window=8",
+}
+
+
+def configured(method: str, out: Path, **changes: Any) -> TrainConfig:
+    base = TrainConfig(out=str(out), epochs=1, label_rule="exact", device="cpu", tensorboard=False)
+    given = {
+        "method": method,
+        "network": NETWORKS.get(method, ""),
+        "own_recipe": False,
+        "lr": 3e-3,
+        "batch": 128,
+    }
+    return base.changed(given | changes)
+
+
+def trained(method: str, out: Path, **changes: Any) -> tuple[TrainConfig, Any, Trained]:
+    torch.set_num_threads(1)
+    config = configured(method, out, **changes)
+    store, labels = make_synthetic(SyntheticConfig(videos=8, frames=60, dim=1280, event=(15, 25)))
+    dataset = replace(make_dataset(store, labels, config), backbone="efficientnet_lite0")
+    return config, dataset, train(config, dataset=dataset)
+
+
+def test_what_is_trained_streams_as_it_was_validated(method: str, tmp_path: Path) -> None:
+    config, dataset, result = trained(method, tmp_path / "out")
+    assert result.report is not None
+    names = [each.name for each in result.report.results]
+    assert names == [method, "window-mean", "persistence", f"{method}, OBD"]
+    own = result.report.results[0]
+
+    model = load(f"{method}:{tmp_path / 'out' / 'model'}")
+    settings = model.configured()
+    assert (settings.head, settings.threshold) == ("threshold", own.threshold)
+    videos = dataset.validation
+    scores = task_of(config).scores(result.model, videos, DeviceFeatures(videos, CPU), CPU)
+    predicted = predictions_at(judge(videos, scores, settings, obd=False), own.threshold, settings)
+    for video, score in zip(videos, scores, strict=True):
+        stream = model.stream()
+        assert stream.latency == 0
+        assert stream.state_bytes > 0
+        decisions = [
+            stream.update_feature(feature, time)
+            for feature, time in zip(video.features.astype(np.float32), video.times, strict=True)
+        ]
+        np.testing.assert_allclose([d.error for d in decisions][1:], score[1:], atol=1e-5)
+        assert np.isnan(score[0])
+        found = [d.boundary for d in decisions if d.boundary is not None]
+        last = stream.flush()
+        found += [] if last is None else [last]
+        if np.abs(score[1:] - own.threshold).min() > 1e-5:  # else rounding may decide
+            np.testing.assert_allclose([b.time for b in found], predicted.videos[video.id].times, atol=1e-9)
+
+
+def test_the_discriminator_can_be_its_head(tmp_path: Path) -> None:
+    _, _, result = trained("miniroad", tmp_path / "out", obd=True)
+    assert result.report is not None
+    assert result.report.results[0].at_paper_tau is not None
+    assert result.report.results[-1].name == "miniroad, threshold"
+    settings = load(str(tmp_path / "out" / "model")).configured()
+    assert (settings.head, settings.tau) == (None, result.report.results[0].threshold)
+    again = load(f"miniroad:{tmp_path / 'out' / 'model'}").stream(head="threshold", threshold=0.25)
+    assert again.config.threshold == 0.25
+
+
+def test_its_authors_recipe_is_the_default() -> None:
+    for method in NETWORKS:
+        config = TrainConfig(method=method, obd=False)
+        network = task_of(replace(config, network=NETWORKS[method])).network(16)
+        optimizer = task_of(config).optimizer(network, CPU)
+        recipe: Any = type(network).recipe  # type: ignore[attr-defined]
+        group = optimizer.param_groups[0]
+        assert (group["lr"], group["weight_decay"]) == (recipe.lr, recipe.weight_decay)
+        assert type(optimizer).__name__.lower() == recipe.optimizer
+
+
+def test_gradients_are_clipped_where_the_authors_clip_them() -> None:
+    config = TrainConfig(method="oadtr", obd=False, network=NETWORKS["oadtr"])
+    network = task_of(config).network(16)
+    optimizer = task_of(config).optimizer(network, CPU)
+    for parameter in network.parameters():
+        parameter.grad = torch.full_like(parameter, 100.0)
+    optimizer.step()
+    total = torch.sqrt(sum((p.grad**2).sum() for p in network.parameters() if p.grad is not None))
+    assert float(total) == pytest.approx(1.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "magic"}, "unknown baseline 'magic'; there are miniroad"),
+        ({"network": "hidden"}, "'hidden' is no name=number"),
+        ({"network": "depth=3"}, "unknown settings among depth"),
+        ({"network": "hidden=0"}, "hidden must be a whole number of at least 1"),
+        ({"name": "estimator", "network": "hidden=4"}, "network is for baselines"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        trained(changes.pop("name", "miniroad"), tmp_path / "out", **changes)
+
+
+def test_a_folder_says_whose_it_is(tmp_path: Path, small: Callable[[str], Any]) -> None:
+    trained("simon", tmp_path / "out")
+    folder = tmp_path / "out" / "model"
+    assert load(str(folder)).summary.startswith("simon trained on 6 videos of custom; a threshold of ")
+    with pytest.raises(ConfigError, match="holds the weights of simon, not of miniroad"):
+        load(f"miniroad:{folder}")
+    with pytest.raises(ConfigError, match="there is no such folder"):
+        load("miniroad:nowhere")
+    with pytest.raises(ConfigError, match=r"nothing without its weights: train it, and name testra:FOLDER"):
+        load("testra")
+    about = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(about | {"shape": {"dim": 4}}))
+    with pytest.raises(ConfigError, match="no weights of simon"):
+        load(str(folder))
+
+
+def test_a_yaml_file_can_name_a_baseline(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("method: miniroad\nnetwork: hidden=8\n")
+    config = read_config(tmp_path / "a.yaml")
+    assert (config.method, config.network, config.obd) == ("miniroad", "hidden=8", False)
+    (tmp_path / "b.yaml").write_text("method: miniroad\nobd: true\n")
+    assert read_config(tmp_path / "b.yaml").obd
