@@ -23,7 +23,7 @@ import json
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class RandomFeatures:
         for part in self.features.split(100_000):
             part.copy_(torch.rand(part.shape, device=device))
 
-    def stream(self, rows: Iterator[IntArray]) -> Iterator[Tensor]:
+    def stream(self, rows: Iterator[IntArray]) -> Generator[Tensor, None, None]:
         """The features of each array of rows."""
         for each in rows:
             yield self.features[to_device(each, self.device)]

@@ -175,7 +175,7 @@ def holding_itself() -> object:
         lambda: np.zeros((20_000_000, 0)),
         lambda: np.zeros((3000, 3000, 3000, 0, 7)),
         lambda: [np.zeros((90, 0))] + [np.zeros((10**5, 0)) for _ in range(5)],
-        lambda: {place: array for place, array in enumerate(shared_bytes(200))},
+        lambda: dict(enumerate(shared_bytes(200))),
         lambda: nested(40),
         holding_itself,
         lambda: {(1, (2, 3)): 1.0},

@@ -311,46 +311,42 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=repr)
-@pytest.mark.parametrize("place", ["labels", "predictions", "ids", "source", "model"])
 def test_any_name_is_reported_as_it_is_and_escaped(
-    files: dict[str, Path], capsys: Any, recwarn: pytest.WarningsRecorder, name: bytes, place: str
+    files: dict[str, Path], capsys: Any, recwarn: pytest.WarningsRecorder, name: bytes
 ) -> None:
-    text = os.fsdecode(name)
-    labels, predictions, extra = files["labels.pkl"], files["run2.json"], []
+    text, out = os.fsdecode(name), files["report"]
+    header = {"type": "header", "source": f"{text}.mp4", "model": f"model {text}"}
+    (files["run"] / "z.jsonl").write_text(json.dumps(header) + "\n")
     try:
-        if place == "labels":
-            labels = labels.rename(labels.with_name(f"{text}.pkl"))
-        elif place == "predictions":
-            predictions = predictions.rename(predictions.with_name(f"{text}.json"))
-        elif place == "ids":
-            listed = labels.with_name(f"{text}.csv")
-            listed.write_text("id\naaaaaaaaaaa\nbbbbbbbbbbb\n")
-            extra = ["--ids", str(listed)]
+        labels = files["labels.pkl"].rename(out.with_name(f"{text}.pkl"))
+        folder = files["run"].rename(out.with_name(text))
+        other = files["run2.json"].rename(out.with_name(f"{text}.json"))
+        listed = out.with_name(f"{text}.csv")
+        listed.write_text("id\naaaaaaaaaaa\nbbbbbbbbbbb\nccccccccccc\n")
     except OSError:
         pytest.skip("this file system takes no such name")
-    if place in ("source", "model"):
-        predictions = files["run"]
-        header = {"type": "header", "source": "x.mp4", "model": "m", place: f"{text}.mp4"}
-        (predictions / "z.jsonl").write_text(json.dumps(header) + "\n", encoding="utf-8")
-    out = files["report"]
-    command = ["evaluate", "--labels", str(labels), "--predictions", str(predictions), *extra]
-    assert main([*command, "--resamples", "9", "--out", str(out)]) == 0
+    command = ["evaluate", "--labels", str(labels), "--predictions", str(folder), "--compare", str(other)]
+    assert main([*command, "--ids", str(listed), "--resamples", "9", "--out", str(out)]) == 0
     assert not recwarn.list
     printed = capsys.readouterr()
-    for shown in (printed.out, printed.err, (out / "report.md").read_text(encoding="utf-8")):
+    markdown, document = ((out / f"report.{kind}").read_text(encoding="utf-8") for kind in ("md", "json"))
+    for shown in (printed.out, printed.err, markdown, document):
         assert not any(unicodedata.category(c) in ("Cc", "Cs") for c in shown if c != "\n")
-    if place != "source":
-        assert printable(text) in printed.out.replace("\n", "")
-    written = (out / "report.json").read_text(encoding="utf-8")
-    assert not any(unicodedata.category(c) in ("Cc", "Cs") for c in written if c != "\n")
-    found = json.loads(written)
-    if place in ("labels", "predictions"):
-        assert Path(found[place]["file"]).stem == text
-    elif place == "source":
-        stem = text.replace("\\", "/").split("/")[-1]  # a source may be a path of Windows
-        assert stem in found["predictions"]["unknown_ids"]
-    rows = [line for line in (out / "report.md").read_text().splitlines() if line.startswith("|")]
-    assert all(line.endswith(" |") for line in rows)
+    for ending in (".pkl", ".json", ".csv"):
+        assert f"{printable(text)}{ending}" in printed.out
+    assert f"model {printable(text)}" in printed.out
+    found = json.loads(document)
+    assert Path(found["labels"]["file"]).stem == Path(found["other"]["predictions"]["file"]).stem == text
+    stem = text.replace("\\", "/").split("/")[-1]  # a source may be a path of Windows
+    assert stem in found["predictions"]["unknown_ids"]
+    columns = {"What was scored": 2, "F1 beside": 7, "Official": 10, "Absolute": 7, "Delay": (2, 4)}
+    title = ""
+    for line in markdown.splitlines():
+        title = line if line.startswith("## ") else title
+        if line.startswith("|"):
+            cells = len(re.split(r"(?<!\\)(?:\\\\)*\|", line)) - 2
+            wanted = next((count for start, count in columns.items() if title[3:].startswith(start)), 4)
+            assert cells in (wanted if isinstance(wanted, tuple) else (wanted,))
     assert (out / "f1_against_threshold.png").read_bytes().startswith(PNG)
 
 

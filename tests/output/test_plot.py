@@ -117,3 +117,26 @@ def test_an_album_keeps_the_strongest():
         album.onset(float(i), np.zeros((1, 1, 3), np.uint8))
         album.boundary(Boundary(i + 0.5, float(i), i + 1.0, score))
     assert [snapshot.boundary.score for snapshot in album.snapshots()] == [5.0, 9.0, 7.0]
+
+
+def test_errors_above_the_threshold_that_make_no_boundary_are_told_apart(header: RunHeader):
+    from ongebd.output.figure import Scene, _draw
+
+    trace = Trace()
+    positive = {10, 11, 12, 20, 30}
+    for i in range(40):
+        trace.add(Decision(i, i / 24, 0.4, 0.03, 0.01, 3.0, 0.06, i in positive, i >= 8))
+    boundaries = [Boundary(11 / 24, 10 / 24, 13 / 24, 5.0), Boundary(30 / 24, 30 / 24, 31 / 24, 5.0)]
+    scene = Scene(header, RunEnd(True, 40 / 24, 40, 2), trace.curves(), boundaries, [], [])
+    axes = _draw(scene).axes[0]
+    shades = {
+        bars.get_label(): [tuple(path.get_extents().intervalx) for path in bars.get_paths()]
+        for bars in axes.collections
+        if "above" in str(bars.get_label())
+    }
+    assert [len(spans) for spans in shades.values()] == [2, 1]
+    assert list(shades)[1] == "above it, but too soon after a boundary (min-gap, max-run)"
+    (start, end) = shades[list(shades)[1]][0]
+    assert start < 20 / 24 < end
+    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert set(shades) < set(texts)

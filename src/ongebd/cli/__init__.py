@@ -25,7 +25,14 @@ app = App(
 )
 # Named by string: a command's module is imported when it is called, so that `--help` stays fast.
 app.command(
-    "ongebd.cli.detect:detect", name="detect", help="Find the event boundaries of videos, as they stream."
+    "ongebd.cli.detect:detect",
+    name="detect",
+    help="Find the event boundaries of videos, as they stream.",
+    help_epilogue=(
+        "What stands in brackets is the value of the default model; other models have their own.\n\n"
+        "Exit status: 0; 2 if a source was refused or broke off (what was found until then is kept); 130"
+        " after Ctrl-C (likewise)."
+    ),
 )
 app.command("ongebd.cli.evaluate:evaluate", name="evaluate", help="Score boundaries against labels.")
 app.command("ongebd.cli.models:models", name="models", help="List the methods that can be named.")

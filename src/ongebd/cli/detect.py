@@ -59,9 +59,6 @@ def detect(
     refused or broke off (a network that failed, say: what was found until then is kept, and its end record
     says "complete": false), or 130 after Ctrl-C (what was found so far is on disk).
 
-    What stands in [brackets] below is the value of the default model, window-mean; other models have their
-    own.
-
     Parameters
     ----------
     sources
@@ -218,5 +215,5 @@ def _close(results: _Results, end: RunEnd, progress: Progress, source: str) -> N
         results.opened.close(end)
     except KeyboardInterrupt:
         for path in results.lacking():
-            progress.say(f"ongebd: {spoken_name(source)}: stopped while {path} was made: it is not there")
+            progress.say(f"ongebd: {spoken_name(source)}: stopped before {path} was made")
         raise

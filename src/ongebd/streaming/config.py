@@ -23,7 +23,7 @@ _WHOLE = {"delta": 100_000, "window": 4096, "warmup": 100_000}
 class StreamConfig:
     """How a stream is sampled and judged. None means the model's own, calibrated value.
 
-    The value in brackets is that of the default model, window-mean.
+    The value in brackets is that of the default model; others have their own.
 
     Raises:
         ConfigError: A value is of the wrong type, or far outside what is sensible. (What a model or a head
@@ -31,31 +31,31 @@ class StreamConfig:
     """
 
     fps: float | None = None
-    """Frames a second that the detector looks at; a slower source gives what it has. [24]"""
+    """Frames a second that the detector looks at; a slower source gives what it has. [window-mean: 24]"""
 
     tau: float | None = None
-    """τ: standard deviations above the recent mean error that make a boundary. Higher finds fewer. [2.5]"""
+    """τ: standard deviations above the mean error that make a boundary. Higher finds fewer. [window-mean: 2.5]"""
 
     delta: int | None = None
-    """Δ: how many recent errors a new one is compared with (frames, 2 to 100000). [21]"""
+    """Δ: how many recent errors a new one is compared with (frames, 2 to 100000). [window-mean: 21]"""
 
     window: int | None = None
-    """L: how many past frames the anticipator looks at (1 to 4096). [8]"""
+    """L: how many past frames the anticipator looks at (1 to 4096). [window-mean: 8]"""
 
     warmup: int | None = None
-    """Errors that must be known before the first test (frames, 2 to delta). [8]"""
+    """Errors that must be known before the first test (frames, 2 to delta). [window-mean: 8]"""
 
     min_std: float | None = None
-    """Floor on the standard deviation of the errors, for still pictures. [0.004]"""
+    """Floor on the standard deviation of the errors, for still pictures. [window-mean: 0.004]"""
 
     min_error: float | None = None
-    """No error at or under this, of at most 1, makes a boundary. [0.02]"""
+    """No error at or under this, of at most 1, makes a boundary. [window-mean: 0.02]"""
 
     min_gap: float | None = None
-    """Seconds after a boundary in which another begins only if it stands out twice as far. [0.5]"""
+    """Seconds after a boundary in which another must stand out twice as far. [window-mean: 0.5]"""
 
     max_run: float | None = None
-    """Seconds after which a boundary is closed though errors still stand out. [1]"""
+    """Seconds after which a boundary is closed though errors still stand out. [window-mean: 1]"""
 
     head: str | None = None
     """What decides on the scores: obd, threshold, or of river adwin, page-hinkley, kswin."""
@@ -137,3 +137,14 @@ class StreamConfig:
         if value is None:
             raise ConfigError(f"{name} has no value: use ongebd.load(…).stream(…), or set it")
         return value
+
+
+def asked_for(config: StreamConfig | None, changes: dict[str, Any]) -> StreamConfig:
+    """What a caller asks for: a configuration, if any, with single settings changed.
+
+    Raises:
+        ConfigError: It is no configuration, or a setting is unknown or wrong.
+    """
+    if not isinstance(config, StreamConfig | None):
+        raise ConfigError(f"config must be a StreamConfig, not {type(config).__name__}")
+    return (config or StreamConfig()).changed(changes)

@@ -15,7 +15,7 @@ from ongebd.baselines.methods import METHODS
 from ongebd.errors import ConfigError, a_whole_number
 from ongebd.estimator import Anticipator, cosine_error
 from ongebd.estimator.distances import ERRORS, ErrorFunction
-from ongebd.streaming.config import StreamConfig
+from ongebd.streaming.config import StreamConfig, asked_for
 from ongebd.streaming.detector import OnlineDetector
 from ongebd.streaming.recipes import RECIPES, Recipe
 from ongebd.streaming.scorers import Scorer
@@ -57,9 +57,7 @@ class Model:
 
     def configured(self, config: StreamConfig | None = None, **settings: Any) -> StreamConfig:
         """The settings of a stream: `config` changed by `settings`, the model's own where it has None."""
-        if not isinstance(config, StreamConfig | None):
-            raise ConfigError(f"config must be a StreamConfig, not {type(config).__name__}")
-        filled = (config or StreamConfig()).changed(settings).filled(self.defaults)
+        filled = asked_for(config, settings).filled(self.defaults)
         filled.rate(), filled.discriminator(), filled.new_head(), filled.runs()  # raises where out of range
         return filled
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ongebd.features.pipeline import frame_features
-from ongebd.streaming.config import StreamConfig
+from ongebd.streaming.config import StreamConfig, asked_for
 from ongebd.streaming.models import DEFAULT_MODEL, Model, load
 from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
 from ongebd.video import Source, VideoReader, prefetch
@@ -154,7 +154,7 @@ def detect(
     loaded = model if isinstance(model, Model) else load(model)
     boundaries: list[Boundary] = []
     decisions: list[Decision] = []
-    asked = (config or StreamConfig()).changed(settings)
+    asked = asked_for(config, settings)
     with SourceRun(source, loaded, asked, stream=stream, source_fps=source_fps) as run:
         for event in run:
             match event:

@@ -8,9 +8,8 @@ off in between.
 from __future__ import annotations
 
 import os
-import queue
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
@@ -24,6 +23,7 @@ from ongebd.data.labelled import LabelledVideo
 from ongebd.data.windows import IntArray, WindowTape
 from ongebd.errors import FeatureError
 from ongebd.estimator.losses import balancing_weight
+from ongebd.prefetch import prefetch
 
 _AHEAD = 3  # batches that are prepared before they are asked for
 _SHARE = 0.7  # of the free memory that features may fill
@@ -44,7 +44,7 @@ class Batch:
 class Features(Protocol):
     """The features of some videos, by row (see `ongebd.data.windows`)."""
 
-    def stream(self, rows: Iterator[IntArray]) -> Iterator[Tensor]:
+    def stream(self, rows: Iterator[IntArray]) -> Generator[Tensor, None, None]:
         """The features (S, F, D) on the device for each array of rows (S, F), in order."""
 
 
@@ -69,7 +69,7 @@ class DeviceFeatures:
             self.features[row:end] = torch.from_numpy(np.array(checked(video, video.features)))  # (T, D)
             row = end
 
-    def stream(self, rows: Iterator[IntArray]) -> Iterator[Tensor]:
+    def stream(self, rows: Iterator[IntArray]) -> Generator[Tensor, None, None]:
         """See `Features.stream`."""
         for each in rows:
             yield self.features[to_device(each, self.device)]
@@ -89,31 +89,12 @@ class HostFeatures:
         self.first = np.cumsum([0, *map(len, videos)])  # the row at which each video begins
         self._pin = device.type == "cuda"
 
-    def stream(self, rows: Iterator[IntArray]) -> Iterator[Tensor]:
+    def stream(self, rows: Iterator[IntArray]) -> Generator[Tensor, None, None]:
         """See `Features.stream`."""
-        ready: queue.Queue[Tensor | BaseException | None] = queue.Queue(_AHEAD)
-        stop = threading.Event()
-
-        def read() -> None:
-            try:
-                for each in rows:
-                    _put(ready, self.take(each), stop)
-                    if stop.is_set():
-                        return
-                _put(ready, None, stop)
-            except BaseException as problem:  # noqa: BLE001 - raised again where the batch is asked for
-                _put(ready, problem, stop)
-
-        thread = threading.Thread(target=read, name="ongebd-features", daemon=True)
-        thread.start()
-        try:
-            while (item := ready.get()) is not None:
-                if isinstance(item, BaseException):
-                    raise item
-                yield item.to(self.device, non_blocking=True)
-        finally:
-            stop.set()
-            thread.join()
+        taken = prefetch((self.take(each) for each in rows), ahead=_AHEAD, name="ongebd-features")
+        with closing(taken) as batches:
+            for batch in batches:
+                yield batch.to(self.device, non_blocking=True)
 
     def take(self, rows: IntArray) -> Tensor:
         """The features of rows (S, F), as (S, F, D), on the host and ready to be copied to the device."""
@@ -213,8 +194,9 @@ class BatchLoader:
         share = np.array_split(np.arange(self.runs), self.world)[self.rank]
         span = np.arange(self.tape.frames_in_run)
         rows = (self.tape.rows[group[share][:, None] + span] for group in groups)
-        for group, frames in zip(groups, self.features.stream(rows), strict=True):
-            yield self._batch(group, share, frames)
+        with closing(self.features.stream(rows)) as stream:  # its thread ends with the epoch
+            for group, frames in zip(groups, stream, strict=True):
+                yield self._batch(group, share, frames)
 
     def _batch(self, group: IntArray, share: IntArray, frames: Tensor) -> Batch:
         first = to_device(group, self.device) + self.tape.window
@@ -244,17 +226,3 @@ def checked(video: LabelledVideo, features: npt.NDArray[np.float16]) -> npt.NDAr
             f"video {video.id!r}: a feature has {what} ({len(bad)} such frames); extract the video again"
         )
     return features
-
-
-def _put(
-    ready: queue.Queue[Tensor | BaseException | None],
-    item: Tensor | BaseException | None,
-    stop: threading.Event,
-) -> None:
-    """Hand an item over, unless nobody waits for it any more."""
-    while not stop.is_set():
-        try:
-            ready.put(item, timeout=0.1)
-        except queue.Full:
-            continue
-        return

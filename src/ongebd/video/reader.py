@@ -170,10 +170,12 @@ class VideoReader:
                 f"{self.name}: broke off before its first frame: {reason(ended)}; {mend(self._source)}"
             )
         if self._packets:
-            packets = "its only video packet" if self._packets == 1 else f"its {self._packets} video packets"
-            raise SourceError(
-                f"{self.name}: none of {packets} could be decoded ({self.codec}); record or download it again"
+            which = (
+                "its only video packet could not"
+                if self._packets == 1
+                else f"none of its {self._packets} video packets could"
             )
+            raise SourceError(f"{self.name}: {which} be decoded ({self.codec}); record or download it again")
         if ended is not None:
             raise unreadable(self._source)
 

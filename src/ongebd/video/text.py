@@ -24,7 +24,7 @@ def shortened(text: str, longest: int) -> str:
 
     Example:
         >>> shortened("a_very_long_name_of_a_video.mp4", 12)
-        'a_very_l…mp4'
+        'a_very_l….mp4'
     """
     cells = [2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text]
     total = sum(cells)

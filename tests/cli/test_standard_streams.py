@@ -1,0 +1,141 @@
+"""Standard output that is full, closed or gone; a stop while results are finished; what is called how."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ongebd.output import RunEnd, read_jsonl
+
+Maker = Callable[..., Any]
+POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="redirections of a POSIX shell")
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory, make_video: Maker, make_scene: Maker) -> Path:
+    path = tmp_path_factory.mktemp("clips") / "clip.mp4"
+    return make_video(path, [make_scene(1)] * 24 + [make_scene(2)] * 24, rate=24)
+
+
+def shell(command: str, clip: Path, **variables: object) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        **{name: str(value) for name, value in variables.items()},
+        "O": f"{sys.executable} -m ongebd",
+        "CLIP": str(clip),
+    }
+    return subprocess.run(
+        ["sh", "-c", command], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@POSIX_ONLY
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("where", ["> /dev/full", ">&-"])
+@pytest.mark.parametrize(
+    "arguments", ["--help", "--version", "detect --help", "models", "models --json", 'detect -q "$CLIP"']
+)
+def test_results_that_cannot_be_written_are_never_lost_without_a_word(
+    clip: Path, arguments: str, where: str
+) -> None:
+    done = shell(f"$O {arguments} {where}", clip)
+    assert done.returncode == 2
+    assert done.stderr.startswith("ongebd: ")
+    assert "standard output" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@POSIX_ONLY
+def test_results_in_a_folder_need_no_standard_output(clip: Path, tmp_path: Path) -> None:
+    done = shell('$O detect "$CLIP" -q --out "$DIR" >&- 2>&- <&-', clip, DIR=tmp_path)
+    assert done.returncode == 0
+    assert read_jsonl(tmp_path / "clip.jsonl").complete
+
+
+@POSIX_ONLY
+@pytest.mark.parametrize("where", ["2>&-", "2>/dev/full"])
+def test_a_standard_error_that_is_gone_spoils_no_results(clip: Path, where: str) -> None:
+    if "full" in where and not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    done = shell(f'$O detect "$CLIP" {where}', clip)
+    assert done.returncode == 0
+    assert done.stdout.count("\n") == 1
+    assert shell(f"$O detect gone.mp4 {where}", clip).returncode == 2
+
+
+@POSIX_ONLY
+@pytest.mark.parametrize("arguments", ['detect -q "$CLIP"', "models", "detect --help"])
+def test_a_reader_that_goes_away_is_no_mistake(clip: Path, arguments: str) -> None:
+    done = shell(f"$O {arguments} | true", clip)
+    assert "Traceback" not in done.stderr
+    assert "cannot write" not in done.stderr
+
+
+@POSIX_ONLY
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_while_the_picture_is_drawn_is_told(clip: Path, tmp_path: Path, stop: signal.Signals) -> None:
+    drawing = tmp_path / "drawing"
+    program = (
+        "import sys, time, pathlib, ongebd.output.figure as figure\n"
+        "def render(scene):\n"
+        "    pathlib.Path(sys.argv.pop()).touch()\n"
+        "    time.sleep(60)\n"
+        "figure.render = render\n"
+        "from ongebd.cli import main\n"
+        "sys.exit(main(sys.argv[1:-1]))\n"
+    )
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, "detect", clip, "-q", "--out", out, "--plot", drawing],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30
+    while not drawing.exists():
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(stop)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert f"stopped before {out / 'clip.png'} was made" in err
+    assert [path.name for path in out.iterdir()] == ["clip.jsonl"]
+    assert read_jsonl(out / "clip.jsonl").complete
+
+
+@POSIX_ONLY
+def test_an_mp4_with_its_index_at_the_end_is_refused_from_a_pipe(clip: Path, tmp_path: Path) -> None:
+    done = shell('cat "$CLIP" | $O detect - --out "$DIR" -f jsonl,csv,vtt,png', clip, DIR=tmp_path / "out")
+    assert done.returncode == 2
+    assert done.stderr.startswith("ongebd: standard input: is not a video that can be read")
+    assert "pipe MPEG-TS or Matroska, or name the file" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@POSIX_ONLY
+def test_standard_input_is_called_so_in_all_that_people_read(clip: Path, tmp_path: Path) -> None:
+    done = shell('$O detect - --out "$DIR" -f vtt < "$CLIP"', clip, DIR=tmp_path)
+    assert done.stderr.startswith("standard input: 1 boundary in 2.000 s")
+    assert "Events of standard input" in (tmp_path / "stdin.vtt").read_text()
+
+
+def test_a_bar_counts_one_boundary_in_the_singular(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    from ongebd.cli.progress import Progress
+
+    with Progress(1, quiet=False) as progress:
+        assert progress._bar is not None
+        progress.begin("clip.mp4", 2.0)
+        for count, shown in ((1, "1 boundary"), (2, "2 boundaries")):
+            progress.found(count)
+            assert progress._bar.tasks[0].fields["found"] == shown
+        progress.end("clip.mp4", RunEnd(True, 2.0, 48, 2))

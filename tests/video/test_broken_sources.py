@@ -1,0 +1,264 @@
+"""A source that breaks off: what came is kept, the cause told in words, and no part taken for the whole."""
+
+from __future__ import annotations
+
+import http.server
+import io
+import json
+import os
+import threading
+import time
+from contextlib import contextmanager
+from fractions import Fraction
+
+import av
+import numpy as np
+import pytest
+
+import ongebd
+from ongebd.cli import main
+from ongebd.errors import SourceError
+from ongebd.video import VideoReader, source
+from ongebd.video.sampling import Sampler
+
+
+@pytest.fixture(scope="module")
+def pictures(make_scene):
+    scenes = [make_scene(seed, 256, 192) for seed in range(6)]
+    return [np.roll(scenes[n // 10], 2 * n, axis=1) for n in range(60)]
+
+
+@contextmanager
+def breaking(data: bytes, share: float, how: str):
+    """A server that sends a share of the data, and then ends the connection, or falls silent."""
+    over = threading.Event()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data[: int(share * len(data))])
+            self.wfile.flush()
+            if how == "silent":
+                over.wait(30)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/clip"
+        finally:
+            over.set()
+            server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [("ends", "the connection ended before the source said that it was over"), ("silent", "no data for 1 s")],
+)
+@pytest.mark.parametrize("ending", ["ts", "mkv"])
+def test_a_connection_that_breaks_keeps_what_came_and_says_so(
+    tmp_path, make_video, pictures, capfd, monkeypatch, how, says, ending
+):
+    monkeypatch.setattr(source, "READ_TIMEOUT", 1.0)
+    path = make_video(tmp_path / f"clip.{ending}", pictures, options={"g": "12"})
+    with breaking(path.read_bytes(), 0.6, how) as url:
+        status = main(["detect", url, "--out", str(tmp_path / "out"), "--stem", "r", "--fps", "5"])
+    err = capfd.readouterr().err
+    end = json.loads((tmp_path / "out" / "r.jsonl").read_text().splitlines()[-1])
+    assert status == 2
+    assert (end["type"], end["complete"]) == ("end", False)
+    assert end["frames"] > 3
+    assert says in err
+    assert says in " ".join(end["warnings"])
+    assert "stopped early" in err
+    assert "Immediate exit" not in err
+
+
+@pytest.mark.parametrize("ending", ["ts", "mkv"])
+def test_a_whole_file_from_a_server_is_complete(tmp_path, make_video, pictures, ending):
+    path = make_video(tmp_path / f"clip.{ending}", pictures)
+    with breaking(path.read_bytes(), 1.0, "ends") as url, VideoReader(url) as video:
+        assert len(list(video)) == 60
+    assert video.broken is None
+    assert video.warnings == []
+
+
+def test_the_python_result_says_that_it_is_incomplete(tmp_path, make_video, pictures):
+    path = make_video(tmp_path / "clip.ts", pictures)
+    with breaking(path.read_bytes(), 0.5, "ends") as url:
+        detection = ongebd.detect(url, "persistence", fps=5)
+    assert detection.complete is False
+    assert detection.decisions
+    assert ongebd.detect(path, "persistence", fps=5).complete is True
+
+
+def test_a_part_of_a_video_is_not_stored_as_features_of_the_whole(tmp_path, make_video, pictures, capfd):
+    path = make_video(tmp_path / "clip.ts", pictures)
+    with breaking(path.read_bytes(), 0.5, "ends") as url:
+        assert main(["extract", url, "--out", str(tmp_path / "store"), "--fps", "5"]) == 2
+    assert "broke off after" in capfd.readouterr().err
+    assert "0 videos" not in (tmp_path / "store" / "failures.jsonl").read_text()
+
+
+class Failing(io.BytesIO):
+    """A file on a disk that dies."""
+
+    limit = 0
+
+    def read(self, size=-1):
+        if self.tell() > self.limit:
+            raise OSError("the disk is gone")
+        return super().read(size)
+
+
+def test_an_error_of_the_device_is_a_break_and_damage_is_none(tmp_path, make_video, pictures):
+    path = make_video(tmp_path / "clip.mkv", pictures)
+    file = Failing(path.read_bytes())
+    file.limit = path.stat().st_size // 2
+    with VideoReader(file) as video:
+        assert 0 < len(list(video)) < 60
+    assert "the source broke off after" in video.broken
+    cut = tmp_path / "cut.mkv"
+    cut.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with VideoReader(cut) as video:
+        assert 0 < len(list(video)) < 60
+    assert video.broken is None
+    assert any("cut off or damaged" in warning for warning in video.warnings)
+    assert main(["detect", str(cut), "--out", str(tmp_path / "out"), "-q", "--fps", "5"]) == 0
+
+
+@pytest.mark.parametrize("how", ["ends", "silent"])
+def test_a_source_that_breaks_before_its_first_frame_is_refused_and_leaves_nothing(
+    tmp_path, make_video, pictures, capfd, monkeypatch, how
+):
+    monkeypatch.setattr(source, "READ_TIMEOUT", 1.0)
+    monkeypatch.setattr(source, "OPEN_TIMEOUT", 1.0)
+    path = make_video(tmp_path / "clip.mp4", pictures, container_options={"movflags": "faststart"})
+    data = path.read_bytes()
+    with breaking(data, (data.index(b"mdat") + 8) / len(data), how) as url:
+        status = main(["detect", url, "--out", str(tmp_path / "out"), "-f", "jsonl,csv,vtt,png"])
+    said = capfd.readouterr().err
+    assert status == 2
+    assert said.count("\n") == 1
+    assert said.startswith(f"ongebd: {url}: ")
+    assert "check the address and the network" in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a named pipe")
+def test_a_named_pipe_with_an_index_at_the_end_is_refused(tmp_path, make_video, pictures):
+    path = make_video(tmp_path / "clip.mp4", pictures)
+    pipe = tmp_path / "pipe.mp4"
+    os.mkfifo(pipe)
+    threading.Thread(target=pipe.write_bytes, args=[path.read_bytes()], daemon=True).start()
+    with pytest.raises(SourceError, match="pipe MPEG-TS or Matroska"), VideoReader(pipe) as video:
+        list(video)
+
+
+@pytest.mark.parametrize("name", ["camera:99", "rtsp://127.0.0.1:1/x", "http://127.0.0.1:1/x.mp4"])
+def test_a_device_or_address_that_fails_has_a_word_on_how_to_mend_it(name):
+    with pytest.raises(SourceError, match=r"cannot be opened: .*; check "):
+        VideoReader(name)
+
+
+def test_a_server_that_never_answers_is_told_in_words(monkeypatch):
+    import socket
+
+    monkeypatch.setattr(source, "OPEN_TIMEOUT", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/x.mp4"
+        began = time.monotonic()
+        with pytest.raises(SourceError, match=r"no answer within 0\.5 s; check the address"):
+            VideoReader(url)
+        assert time.monotonic() - began < 10
+
+
+def test_gaps_in_a_source_of_the_full_rate_are_no_slow_source():
+    sampler = Sampler(Fraction(24))
+    for n in range(250):
+        if n % 50 > 8:  # damage took the others
+            sampler.take(Fraction(n, 25))
+    assert not sampler.shortfall
+    assert sampler.rate == pytest.approx(25)
+
+
+@pytest.mark.parametrize("rate", [1, 5, 10, 12, 15, 20, 23])
+def test_a_slow_source_is_one_though_it_has_gaps(rate):
+    sampler = Sampler(Fraction(24))
+    for n in range(250):
+        if n % 50 > 8:
+            sampler.take(Fraction(n, rate))
+    assert sampler.shortfall
+    assert sampler.rate == pytest.approx(rate, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "steps", [(Fraction(1, 50), Fraction(1, 20)), (Fraction(1, 48),), (Fraction(1, 60),)]
+)
+def test_an_uneven_or_fast_source_that_has_enough_frames_is_not_slow(steps):
+    sampler, time = Sampler(Fraction(24)), Fraction(0)
+    for n in range(300):
+        sampler.take(time)
+        time += steps[n % len(steps)]
+    assert not sampler.shortfall
+
+
+@pytest.mark.parametrize(
+    "bad", [b"s.mp4", ["s.mp4"], ("s.mp4",), None, 3, 1.5, np.zeros(3), (x for x in "ab"), {}, object(), ""]
+)
+def test_what_is_no_source_is_refused_with_what_a_source_may_be(bad):
+    for use in (VideoReader, ongebd.detect):
+        with pytest.raises(SourceError, match=r"a source is a path or URL .*or an open binary file") as said:
+            use(bad)
+        assert "\n" not in str(said.value)
+
+
+def test_a_file_open_as_text_is_refused(tmp_path):
+    path = tmp_path / "clip.mp4"
+    path.write_text("x")
+    with path.open() as file, pytest.raises(SourceError, match="open it with mode 'rb'"):
+        VideoReader(file)
+
+
+@pytest.mark.parametrize("bad", ["0", 0.5, True, [1]])
+def test_a_stream_number_is_a_whole_number(clip, bad):
+    with pytest.raises(ongebd.ConfigError, match="stream must be a whole number"):
+        VideoReader(clip, stream=bad)
+
+
+@pytest.mark.parametrize("bad", ["24", [24], True, None])
+def test_a_rate_is_a_number(clip, bad):
+    if bad is not None:
+        with pytest.raises(ongebd.ConfigError, match="fps must be a number"):
+            VideoReader(clip, bad)
+        with pytest.raises(ongebd.ConfigError, match="source_fps must be a number"):
+            VideoReader(clip, source_fps=bad)
+
+
+def test_a_valid_video_without_a_packet_is_an_empty_result_on_disk(tmp_path):
+    path = tmp_path / "none.avi"
+    with av.open(str(path), "w") as out:
+        stream = out.add_stream("mpeg4", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 96, 64, "yuv420p"
+        out.start_encoding()
+    assert main(["detect", str(path), "--out", str(tmp_path / "out"), "-q", "-f", "jsonl,csv,vtt,png"]) == 0
+    assert len(list((tmp_path / "out").iterdir())) == 4
+    end = json.loads((tmp_path / "out" / "none.jsonl").read_text().splitlines()[-1])
+    assert (end["complete"], end["frames"], end["duration"]) == (True, 0, 0.0)
+
+
+def test_one_of_a_thing_is_told_in_the_singular(tmp_path, make_video, make_numbered, read):
+    path = make_video(tmp_path / "clip.h264", make_numbered(1), container="h264")
+    (warning,) = read(path)[0].warnings
+    assert warning.startswith("1 frame has no timestamp: ")
+    path = make_video(tmp_path / "noise.mp4", make_numbered(1))
+    data = bytearray(path.read_bytes())
+    first, last = data.index(b"mdat") + 4, data.index(b"moov") - 4
+    data[first:last] = np.random.default_rng(0).bytes(last - first)
+    path.write_bytes(data)
+    with pytest.raises(SourceError, match="its only video packet could not be decoded"):
+        read(path)
