@@ -34,7 +34,7 @@ class StreamConfig:
     """Frames a second that the detector looks at; a slower source gives what it has. [window-mean: 24]"""
 
     tau: float | None = None
-    """τ: standard deviations above the mean error that make a boundary. Higher finds fewer. [window-mean: 2.5]"""
+    """τ: standard deviations above the mean error that make a boundary; higher: fewer. [window-mean: 2.5]"""
 
     delta: int | None = None
     """Δ: how many recent errors a new one is compared with (frames, 2 to 100000). [window-mean: 21]"""
