@@ -20,7 +20,7 @@ from ongebd.data import read_labels
 from ongebd.errors import ConfigError
 from ongebd.evaluation import EvaluationConfig
 from ongebd.evaluation.floors import clock_times
-from ongebd.video.text import printable
+from ongebd.text.printing import printable
 
 Official = Callable[..., dict[str, dict[str, object]]]
 PNG = b"\x89PNG"

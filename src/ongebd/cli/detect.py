@@ -31,8 +31,8 @@ from ongebd.output import (
 from ongebd.output.factory import TEXT_FORMATS
 from ongebd.streaming import Seen, SourceRun, StreamConfig, load
 from ongebd.streaming.models import DEFAULT_MODEL
+from ongebd.text.naming import spoken_name
 from ongebd.types import Boundary, Epoch
-from ongebd.video.naming import spoken_name
 
 
 def detect(

@@ -17,7 +17,7 @@ from ongebd.evaluation.evaluation import step_count
 from ongebd.evaluation.report import check_folder, write_report
 from ongebd.evaluation.report_tables import headline, report_tables
 from ongebd.evaluation.system import EvaluationConfig
-from ongebd.video.text import printable
+from ongebd.text.printing import printable
 
 
 def evaluate(

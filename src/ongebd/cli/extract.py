@@ -20,7 +20,7 @@ from ongebd.data.labels import read_ids
 from ongebd.errors import ConfigError
 from ongebd.features import ExtractConfig, Extracted, Failure, FeatureStore, Working, sampling_identity
 from ongebd.features import extract as run_extract
-from ongebd.video.naming import public_name
+from ongebd.text.naming import public_name
 from ongebd.video.sampling import exact_rate
 
 _GPU_BATCH = 64

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from ongebd.cli.standard_streams import say
 from ongebd.features import Extracted, Failure, Working
-from ongebd.video.naming import public_name
+from ongebd.text.naming import public_name
 
 _EVERY = 10.0  # seconds between two lines where there is no terminal
 

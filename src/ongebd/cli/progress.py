@@ -14,7 +14,7 @@ from rich.progress import Progress as RichProgress
 
 from ongebd.cli.standard_streams import say
 from ongebd.output import RunEnd, public_name
-from ongebd.video.naming import spoken_name
+from ongebd.text.naming import spoken_name
 
 
 class Progress:

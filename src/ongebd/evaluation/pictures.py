@@ -16,8 +16,8 @@ from ongebd.evaluation.evaluation import Evaluation
 from ongebd.evaluation.figures import RELATIVE_PART
 from ongebd.evaluation.relative_distance import THRESHOLDS
 from ongebd.evaluation.report_tables import ceiling_name, system_names
-from ongebd.video.lettering import lettering
-from ongebd.video.text import shortened
+from ongebd.text.lettering import lettering
+from ongebd.text.printing import shortened
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; each line has its own style or mark too.
 _SYSTEMS = ("#0072B2", "#D55E00")

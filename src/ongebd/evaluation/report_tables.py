@@ -15,7 +15,7 @@ from ongebd.evaluation.figures import ABSOLUTE, ABSOLUTE_PART, FIGURES, figure_v
 from ongebd.evaluation.relative_distance import THRESHOLDS
 from ongebd.evaluation.report_json import NO_DECISIONS
 from ongebd.evaluation.system import SystemResult
-from ongebd.video.text import printable
+from ongebd.text.printing import printable
 
 FIGURE_NAMES = {
     "average": "Rel.Dis Avg",

@@ -19,9 +19,9 @@ from ongebd.errors import ConfigError, FeatureError, SourceError
 from ongebd.features.failures import Failure, Failures
 from ongebd.features.pipeline import frame_features
 from ongebd.features.store import Features16, FeatureStore
+from ongebd.text.naming import public_name
 from ongebd.types import Feature, Frame
 from ongebd.video import Source, VideoReader, prefetch, source_name
-from ongebd.video.naming import public_name
 from ongebd.video.source import mend
 
 # Told of a video, not of the run: the others go on.

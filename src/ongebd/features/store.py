@@ -26,7 +26,7 @@ from ongebd.errors import StoreError
 from ongebd.features.index import Index, write_at
 from ongebd.features.locking import lock_file, sync_folder
 from ongebd.features.records import Layout, Record, StoreHeader, aligned
-from ongebd.video.naming import public_name
+from ongebd.text.naming import public_name
 
 Features16 = npt.NDArray[np.float16]
 """Features of one video as they are stored, shape (T, D)."""

@@ -15,7 +15,7 @@ from ongebd.output.naming import printable
 from ongebd.output.plot import PlotSink
 from ongebd.output.table import CsvSink
 from ongebd.output.vtt import VttSink
-from ongebd.video.naming import spoken_name
+from ongebd.text.naming import spoken_name
 from ongebd.video.source import local_path
 
 TEXT_FORMATS: dict[str, Callable[[Target, RunHeader], Sink]] = {

@@ -19,10 +19,10 @@ from ongebd.output.base import RunEnd, RunHeader
 from ongebd.output.naming import clock, printable, public_name
 from ongebd.output.strip import Strip
 from ongebd.output.trace import Curves, Flags, Floats, Snapshot
+from ongebd.text.lettering import lettering
+from ongebd.text.naming import spoken_name
+from ongebd.text.printing import shortened
 from ongebd.types import Boundary, Epoch
-from ongebd.video.lettering import lettering
-from ongebd.video.naming import spoken_name
-from ongebd.video.text import shortened
 
 SIZE = (16.0, 9.0)  # inches
 DPI = 100

@@ -21,7 +21,7 @@ from av.stream import Disposition
 from av.video.stream import VideoStream
 
 from ongebd.errors import SourceError
-from ongebd.video.naming import STANDARD_INPUT, public_name, spoken_name
+from ongebd.text.naming import STANDARD_INPUT, public_name, spoken_name
 
 Source = str | os.PathLike[str] | BinaryIO
 """A path, a URL, `-` for standard input, `camera:N` or `/dev/videoN`, or a binary file object."""
