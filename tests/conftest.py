@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 @pytest.fixture(scope="session", autouse=True)
 def _interruptible() -> None:
-    """Let Ctrl-C reach the programs that tests start: a shell's background jobs inherit that it is ignored."""
+    """Let Ctrl-C reach the programs that tests start; in a background job of a shell it is ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
