@@ -12,6 +12,7 @@ import numpy as np
 
 from ongebd.backbones.base import Features, FramesU8, check_frames
 from ongebd.backbones.preprocess import resize_and_crop
+from ongebd.backbones.sessions import open_session
 from ongebd.types import ImageU8
 
 if TYPE_CHECKING:
@@ -91,14 +92,5 @@ class OnnxBackbone:
 
     @cached_property
     def _session(self) -> InferenceSession:
-        import onnxruntime as ort  # here, because it takes 50 ms
-
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = self.threads
-        options.inter_op_num_threads = 1
-        options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
-        options.log_severity_level = 3  # errors only
-        # A thread that waits for work must not burn a core that decoding needs.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         with as_file(_WEIGHTS / f"{self.name}.onnx") as path:
-            return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+            return open_session(path, self.threads)

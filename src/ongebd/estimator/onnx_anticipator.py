@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ongebd.backbones.sessions import open_session
 from ongebd.errors import ConfigError
 from ongebd.estimator.start import full_window
 from ongebd.types import Feature
@@ -46,15 +47,8 @@ class OnnxAnticipator:
 
     @cached_property
     def _session(self) -> InferenceSession:
-        import onnxruntime as ort  # here, because it takes 50 ms
-
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = self.threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3  # errors only
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
-            return ort.InferenceSession(str(self.path), options, providers=["CPUExecutionProvider"])
+            return open_session(self.path, self.threads)
         except Exception as problem:  # noqa: BLE001 - onnxruntime has no error class of its own
             raise ConfigError(
                 f"{self.path}: onnxruntime cannot open it ({problem}); write it again: ongebd export"
