@@ -5,19 +5,16 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Self
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
+from rich.progress import BarColumn, SpinnerColumn, TextColumn
 
-from ongebd.cli.standard_streams import say
+from ongebd.cli.bars import StderrBar
 from ongebd.features import Extracted, Failure, Working
-from ongebd.text.naming import public_name
 
 _EVERY = 10.0  # seconds between two lines where there is no terminal
 
 
-class ExtractProgress:
+class ExtractProgress(StderrBar):
     """A bar on a terminal, a line every ten seconds elsewhere, and a summary. Never writes to stdout.
 
     Args:
@@ -31,39 +28,28 @@ class ExtractProgress:
     """
 
     def __init__(self, videos: int, out: Path, *, quiet: bool) -> None:
+        super().__init__(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[now]}"),
+            quiet=quiet,
+        )
+        if self._bar is not None:
+            self._task = self._bar.add_task("extracting", total=videos, now="")
         self.failures = 0
         self.complete = False
         self._videos = videos
         self._out = out
-        self._quiet = quiet
         self._extracted = 0
         self._frames = 0
         self._there = 0
         self._started = self._last_line = time.monotonic()
-        self._console = Console(stderr=True, highlight=False)
-        self._bar: Progress | None = None
-        self._task = TaskID(0)
-        if self._console.is_terminal and not quiet:
-            self._bar = Progress(
-                SpinnerColumn(),
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.fields[now]}"),
-                console=self._console,
-                transient=True,
-            )
-            self._task = self._bar.add_task("extracting", total=videos, now="")
-
-    def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        super().__exit__(kind, error, trace)
         if not self._quiet and (self.complete or self._extracted or self.failures):
             self._sum_up()
 
@@ -73,7 +59,7 @@ class ExtractProgress:
         self._started = self._last_line = time.monotonic()
         if without_video:
             shown = ", ".join(without_video[:3]) + (" …" if len(without_video) > 3 else "")
-            self._say(f"ongebd: {len(without_video)} of the ids asked for have no video: {shown}")
+            self.say(f"ongebd: {len(without_video)} of the ids asked for have no video: {shown}")
 
     def working(self, event: Working) -> None:
         """Nothing new, but work goes on."""
@@ -85,13 +71,13 @@ class ExtractProgress:
         self._frames += event.frames
         if not self._quiet:
             for warning in event.warnings:
-                self._say(f"ongebd: {event.source}: {warning}")
+                self.say(f"ongebd: {event.source}: {warning}")
         self._show(self._extracted + self.failures, self._frames)
 
     def failed(self, event: Failure) -> None:
         """A video could not be extracted."""
         self.failures += 1
-        self._say(f"ongebd: {event.id}: {event.reason}")
+        self.say(f"ongebd: {event.id}: {event.reason}")
         self._show(self._extracted + self.failures, self._frames)
 
     def _show(self, videos: float, frames: int) -> None:
@@ -102,7 +88,7 @@ class ExtractProgress:
             self._bar.update(self._task, completed=videos, now=now)
         elif not self._quiet and time.monotonic() - self._last_line >= _EVERY:
             self._last_line = time.monotonic()
-            self._say(now)
+            self.say(now)
 
     def _left(self, videos: float, took: float) -> str:
         """How long the rest will take, if it goes on like this."""
@@ -119,15 +105,7 @@ class ExtractProgress:
             parts.append(f"{self.failures} failed: see {self._out / 'failures.jsonl'}")
         if not self.complete:
             parts.append("stopped early: the same command goes on from here")
-        self._say("; ".join(parts))
-
-    def _say(self, line: str) -> None:
-        """Print one line to stderr, above the bar if there is one."""
-        line = public_name(line)
-        if self._bar is not None:
-            self._console.print(line, markup=False, soft_wrap=True)
-        else:
-            say(line)
+        self.say("; ".join(parts))
 
 
 def _span(seconds: float) -> str:

@@ -4,53 +4,32 @@ from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
-from typing import Self
 
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as RichProgress
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from ongebd.cli.standard_streams import say
-from ongebd.output import RunEnd, public_name
+from ongebd.cli.bars import StderrBar
+from ongebd.output import RunEnd
 from ongebd.text.naming import spoken_name
 
 
-class Progress:
+class Progress(StderrBar):
     """One bar for the source at work, and a line for each that is done. Never writes to stdout."""
 
     def __init__(self, sources: int, *, quiet: bool) -> None:
+        super().__init__(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[clock]}  {task.fields[found]}"),
+            TimeRemainingColumn(),
+            quiet=quiet,
+            # Results go to stdout on their own; rich must not draw them into its bar.
+            redirect_stdout=sys.stdout.isatty(),
+        )
         self._sources = sources
         self._done = 0
-        self._quiet = quiet
         self._started = 0.0
-        self._console = Console(stderr=True, highlight=False)
-        self._bar: RichProgress | None = None
-        self._task = TaskID(0)
-        if self._console.is_terminal and not quiet:
-            self._bar = RichProgress(
-                SpinnerColumn(),
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.fields[clock]}  {task.fields[found]}"),
-                TimeRemainingColumn(),
-                console=self._console,
-                transient=True,
-                # Results go to stdout on their own; rich must not draw them into its bar.
-                redirect_stdout=sys.stdout.isatty(),
-            )
-
-    def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
 
     def begin(self, source: str, expected_duration: float | None) -> None:
         """A source begins; its length in seconds, if its container claims one."""
@@ -93,14 +72,6 @@ class Progress:
                 f"{name}: {_boundaries(end.boundaries)} in {end.duration:.3f} s of video"
                 f" ({end.duration / took:.1f} × real time{stopped})"
             )
-
-    def say(self, line: str) -> None:
-        """Print one line to stderr, above the bar if there is one; never with a secret of a URL in it."""
-        line = public_name(line)
-        if self._bar is not None:
-            self._console.print(line, markup=False, soft_wrap=True)
-        else:
-            say(line)
 
 
 def _boundaries(count: int) -> str:

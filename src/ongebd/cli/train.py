@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
+from ongebd.cli.bars import StderrBar
 from ongebd.errors import ConfigError, MissingExtraError
 from ongebd.training.config import TrainConfig, read_config
 
@@ -91,55 +89,34 @@ def train(
     return 0
 
 
-class Bar:
-    """A bar on a terminal, plain lines elsewhere; never on stdout."""
+class Bar(StderrBar):
+    """How far a training is, and what it says."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._console = Console(stderr=True, highlight=False)
-        self._progress: Progress | None = None
-        self._task: TaskID | None = None
-        if self._console.is_terminal and not quiet:
-            self._progress = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.completed}/{task.total}  loss {task.fields[loss]}  {task.fields[speed]}"),
-                TimeRemainingColumn(),
-                console=self._console,
-                transient=True,
-            )
-
-    def __enter__(self) -> Self:
-        if self._progress is not None:
-            self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        super().__init__(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed}/{task.total}  loss {task.fields[loss]}  {task.fields[speed]}"),
+            TimeRemainingColumn(),
+            quiet=quiet,
+        )
+        self._begun = False
 
     def say(self, line: str) -> None:
-        """A line, above the bar if there is one."""
-        if self._quiet:
-            return
-        if self._progress is not None:
-            self._console.print(line, markup=False, soft_wrap=True)
-        else:
-            print(line, file=sys.stderr, flush=True)  # noqa: T201
+        """A line, above the bar if there is one; none where all is to be quiet."""
+        if not self._quiet:
+            super().say(line)
 
     def step(self, epoch: int, step: int, steps: int, loss: float, windows_per_second: float) -> None:
         """Steps done of an epoch."""
-        if self._progress is None:
+        if self._bar is None:
             return
         shown, speed = f"{loss:.4f}", f"{windows_per_second:,.0f} windows/s"
-        if self._task is None:
-            self._task = self._progress.add_task("", total=steps, loss=shown, speed=speed)
+        if not self._begun:
+            self._begun = True
+            self._task = self._bar.add_task("", total=steps, loss=shown, speed=speed)
         name = f"epoch {epoch + 1}"
-        self._progress.update(
-            self._task, description=name, completed=step, total=steps, loss=shown, speed=speed
-        )
+        self._bar.update(self._task, description=name, completed=step, total=steps, loss=shown, speed=speed)
 
 
 def _assignments(texts: list[str]) -> dict[str, str]:

@@ -101,7 +101,8 @@ class OnlineDetector:
         Raises:
             ConfigError: The time is no number.
         """
-        exact = self._exact(time)
+        seconds = self._seconds(time)
+        exact = time if isinstance(time, Fraction) else Fraction(seconds).limit_denominator(1_000_000)
         if self._asked is not None and exact < self._asked:
             self._sampler.restart()
         self._asked = exact
@@ -122,13 +123,12 @@ class OnlineDetector:
         Raises:
             FeatureError: The picture has another type or shape, or its feature is NaN, infinite or zero.
         """
-        self._exact(time)  # refused before any work
+        self._seconds(time)  # refused before any work
         return self.update_feature(self._backbone.embed(self._backbone.crop(frame)[np.newaxis])[0], time)
 
     def update_feature(self, feature: Feature, time: float | Fraction) -> Decision:
         """Take the next frame's feature, float32, shape (D,), in place of the picture; else as `update`."""
-        self._exact(time)
-        time = float(time)
+        time = self._seconds(time)
         feature = self._checked(feature, time)
         if self._time is not None and time < self._time:
             left_open = self._begin_anew()
@@ -224,18 +224,18 @@ class OnlineDetector:
         self._sampler.restart()
         self._asked = None
 
-    def _exact(self, time: float | Fraction) -> Fraction:
+    def _seconds(self, time: float | Fraction) -> float:
         """A frame's time, in seconds.
 
         Raises:
             ConfigError: It is no number.
         """
         if isinstance(time, Fraction):
-            return time
+            return float(time)
         seconds = a_number(f"frame {self._index}: its time", time)
         if not isfinite(seconds):
             raise ConfigError(f"frame {self._index}: its time must be a number of seconds, not {seconds}")
-        return Fraction(seconds).limit_denominator(1_000_000)
+        return seconds
 
     def _where(self, time: float) -> str:
         return f"frame {self._index} at {time:.3f} s"
