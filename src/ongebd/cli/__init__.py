@@ -36,6 +36,7 @@ app.command(
 )
 app.command("ongebd.cli.evaluate:evaluate", name="evaluate", help="Score boundaries against labels.")
 app.command("ongebd.cli.models:models", name="models", help="List the methods that can be named.")
+app.command("ongebd.cli.compose:compose", name="compose", help="Make labelled videos out of clips.")
 app.command("ongebd.cli.extract:extract", name="extract", help="Store the features of videos, for training.")
 app.command("ongebd.cli.train:train", name="train", help="Train the paper's anticipator on stored features.")
 app.command("ongebd.cli.export:export", name="export", help="Write a trained model's ONNX file.")
