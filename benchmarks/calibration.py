@@ -58,7 +58,7 @@ def main() -> int:
     asked = asker.parse_args()
 
     labels = read_labels(asked.labels)
-    clips = embed_clips(labels, asked.clips, load())
+    clips = embed_clips(labels, asked.clips, load("window-mean"))
     lines = [f"{len(clips)} clips, {sum(v.duration for v in labels.videos.values()) / 60:.1f} min rated"]
     lines += table("floor", clock_rows(labels))
     for name in ("window-mean", "persistence"):
@@ -80,7 +80,7 @@ def embed_clip(path: Path, video: VideoLabels, model: Model) -> Clip:
     """One clip's features at 24 frames/s."""
     backbone = model.backbone
     frames, times = [], []
-    with VideoReader(path, 24, short_side=backbone.resize_size) as reader:
+    with VideoReader(path, 24, view=backbone.view) as reader:
         for frame in prefetch(reader):
             if frame.time > video.duration:
                 break

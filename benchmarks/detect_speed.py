@@ -26,6 +26,8 @@ from pathlib import Path
 
 import av
 
+from ongebd.benchmark.machine import cores, processor
+
 ROOT = Path(__file__).resolve().parents[1]
 DEMO_CLIP = ROOT / ".cache" / "demo" / "bikes.mp4"
 RATE = 30
@@ -169,16 +171,9 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 def machine() -> dict[str, object]:
     """What the figures were measured on."""
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [
-            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line
-        ]
-        cpu = names[0] if names else cpu
     return {
-        "cpu": cpu,
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cpu": processor(),
+        "cores": cores(),
         "python": platform.python_version(),
         "date": time.strftime("%Y-%m-%d"),
     }

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ongebd.errors import ConfigError, FeatureError, LabelError, OngebdError, SourceError
     from ongebd.estimator.discriminator import BoundaryDiscriminator
     from ongebd.streaming import Model, OnlineDetector, StreamConfig, detect, load
+    from ongebd.streaming.pool import StreamPool
     from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
 
 # Where each public name lives. They are imported when first used, so that `import ongebd` costs nothing.
@@ -18,6 +19,7 @@ _HOMES = {
     "Model": "ongebd.streaming",
     "OnlineDetector": "ongebd.streaming",
     "StreamConfig": "ongebd.streaming",
+    "StreamPool": "ongebd.streaming.pool",
     "BoundaryDiscriminator": "ongebd.estimator.discriminator",
     "Boundary": "ongebd.types",
     "Decision": "ongebd.types",
@@ -46,6 +48,7 @@ __all__ = [
     "OnlineDetector",
     "SourceError",
     "StreamConfig",
+    "StreamPool",
     "detect",
     "load",
 ]

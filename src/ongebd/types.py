@@ -26,6 +26,7 @@ class Frame:
         epoch: 0 at the start; one more each time that the clock stepped back or the picture's format changed.
         pts: The raw presentation timestamp, in units of `time_base`; None where the source gave none.
         time_base: The unit of `pts`, in seconds.
+        size: Width and height of the upright picture before it was resized; None: it never was.
     """
 
     index: int
@@ -34,6 +35,7 @@ class Frame:
     epoch: int = 0
     pts: int | None = None
     time_base: Fraction = Fraction(1)
+    size: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Boundary:
         onset: The first positive frame of the run: the earliest moment at which a viewer could be told.
         decided: Time of the frame at which the run was known to be over, and so the centre known.
         score: The largest z of the run: how many standard deviations the error stood above the recent mean.
+            Of a learned model: its score at the onset, in [0, 1].
     """
 
     time: float
@@ -61,7 +64,8 @@ class Decision:
     Attributes:
         index: Frames of this stream before this one.
         time: Seconds, as given with the frame.
-        error: Prediction error ε in [0, 1]; 0 for the first frame of a stream, which nothing predicts.
+        error: Prediction error ε in [0, 1], or the score of a method that has another; 0 while there is none,
+            as for the first frame of a stream, which nothing predicts.
         mean: Mean of the errors in the queue, this frame's excluded.
         std: Their population standard deviation.
         z: (error − mean) / std, the standard deviation being kept above its floor; 0 while not `ready`.

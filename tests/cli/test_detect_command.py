@@ -17,6 +17,7 @@ import pytest
 
 from ongebd.cli import main
 from ongebd.output import read_jsonl
+from ongebd.streaming import load
 
 Maker = Callable[..., Any]
 
@@ -26,6 +27,10 @@ def two_shots(tmp_path_factory: pytest.TempPathFactory, make_video: Maker, make_
     """Two seconds of one scene, then two of another: one boundary, at 2 s."""
     path = tmp_path_factory.mktemp("clips") / "two shots.mp4"
     return make_video(path, [make_scene(1)] * 48 + [make_scene(2)] * 48, rate=24)
+
+
+OBD = ["--model", "window-mean"]
+"""What it finds follows from a rule, not from weights."""
 
 
 def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -40,7 +45,7 @@ def records(path: Path) -> list[dict[str, Any]]:
 def test_a_boundary_is_a_line_on_stdout_and_the_summary_goes_to_stderr(
     two_shots: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["detect", str(two_shots)]) == 0
+    assert main(["detect", str(two_shots), *OBD]) == 0
     out, err = capfd.readouterr()
     assert out.startswith("0:00:02.0")
     assert out.count("\n") == 1
@@ -48,9 +53,8 @@ def test_a_boundary_is_a_line_on_stdout_and_the_summary_goes_to_stderr(
 
 
 def test_results_stand_in_the_folder_under_the_name_of_the_video(two_shots: Path, tmp_path: Path) -> None:
-    assert (
-        main(["detect", str(two_shots), "--out", str(tmp_path), "-f", "jsonl,csv,vtt", "--plot", "-q"]) == 0
-    )
+    arguments = ["--out", str(tmp_path), "-f", "jsonl,csv,vtt", "--plot", "-q"]
+    assert main(["detect", str(two_shots), *arguments, *OBD]) == 0
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         f"two shots.{ending}" for ending in ("csv", "jsonl", "png", "vtt")
     ]
@@ -77,17 +81,51 @@ def test_settings_given_by_name_reach_the_detector(two_shots: Path, tmp_path: Pa
     assert records(tmp_path / "two shots.jsonl")[-1]["frames"] == 48
 
 
+def test_the_default_model_says_what_it_was_set_to_and_draws_it(
+    tmp_path: Path, make_video: Maker, make_scene: Maker
+) -> None:
+    panned = [scene[:, n : n + 320] for scene in map(make_scene, (1, 2)) for n in range(0, 96, 2)]
+    path = make_video(tmp_path / "film.mp4", panned, rate=24)
+    arguments = [
+        "--out",
+        str(tmp_path / "out"),
+        "-f",
+        "jsonl,csv,vtt",
+        "--plot",
+        "-q",
+        "--sensitivity",
+        "0.8",
+    ]
+    assert main(["detect", str(path), *arguments]) == 0
+    header, *boundaries, end = records(tmp_path / "out" / "film.jsonl")
+    settings = header["settings"]
+    assert (header["model"], settings["head"], settings["sensitivity"]) == ("immediate", "hysteresis", 0.8)
+    assert settings["threshold"] < load("immediate").defaults.threshold
+    assert settings["tau"] is None
+    assert end["frames"] == 96
+    assert any(boundary["onset"] == pytest.approx(2.0, abs=0.3) for boundary in boundaries)
+    for boundary in boundaries:
+        assert boundary["time"] == boundary["onset"] == boundary["decided"]
+        assert 0 < boundary["score"] <= 1
+    assert (tmp_path / "out" / "film.png").stat().st_size > 10_000
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["--format", "avi"], "unknown format 'avi'"),
         (["--model", "crystal-ball"], "unknown model 'crystal-ball'"),
-        (["--tau", "-1"], "tau must be a number above 0"),
+        ([*OBD, "--tau", "-1"], "tau must be a number above 0"),
         (["--tau", "high"], "--tau"),
-        (["--delta", "1"], "delta must be at least 2"),
-        (["--warmup", "99"], "warmup must lie between 2 and delta"),
-        (["--window", "0"], "window must be at least 1"),
+        ([*OBD, "--delta", "1"], "delta must be at least 2"),
+        ([*OBD, "--warmup", "99"], "warmup must lie between 2 and delta"),
+        ([*OBD, "--window", "0"], "window must be at least 1"),
         (["--fps", "0"], "fps must be"),
+        (["--tau", "3"], "immediate has no tau: more or fewer boundaries are had by its sensitivity"),
+        (["--sensitivity", "1"], "sensitivity must lie between 0 and 1"),
+        (["--sensitivity", "0.7", "--threshold", "0.9"], "stands for threshold: give the one or the other"),
+        ([*OBD, "--sensitivity", "0.7", "--tau", "9"], "stands for tau: give the one or the other"),
+        (["--model", "clock", "--sensitivity", "0.7"], "clock has no sensitivity"),
         (["--stream", "7"], "no video stream 7"),
         (["--plot"], "give --out"),
         (["--format", "jsonl,csv"], "give --out"),
@@ -137,7 +175,7 @@ def test_two_videos_of_one_name_get_two_results(two_shots: Path, tmp_path: Path)
 def test_one_format_goes_to_stdout_without_a_folder(
     two_shots: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["detect", str(two_shots), "--format", "jsonl", "-q"]) == 0
+    assert main(["detect", str(two_shots), "--format", "jsonl", "-q", *OBD]) == 0
     types = [json.loads(line)["type"] for line in capfd.readouterr().out.splitlines()]
     assert types == ["header", "boundary", "end"]
 
@@ -145,12 +183,12 @@ def test_one_format_goes_to_stdout_without_a_folder(
 def test_a_video_can_be_piped_in(tmp_path: Path, make_video: Maker, make_scene: Maker) -> None:
     path = make_video(tmp_path / "a.ts", [make_scene(1)] * 48 + [make_scene(2)] * 24, rate=24)
     with path.open("rb") as video:
-        done = run("detect", "-", "-q", stdin=video)
+        done = run("detect", "-", "-q", *OBD, stdin=video)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("0:00:02.0")
 
 
-@pytest.mark.parametrize("arguments", [["-q", "--", "-odd.mp4"], ["./-odd.mp4", "-q"]])
+@pytest.mark.parametrize("arguments", [["-q", *OBD, "--", "-odd.mp4"], ["./-odd.mp4", "-q", *OBD]])
 def test_a_name_may_begin_with_a_dash(arguments: list[str], two_shots: Path, tmp_path: Path) -> None:
     (tmp_path / "-odd.mp4").write_bytes(two_shots.read_bytes())
     done = run("detect", *arguments, cwd=tmp_path)
@@ -182,7 +220,7 @@ def test_what_was_found_before_a_stop_is_on_disk(
     )
     result = tmp_path / "out" / "stdin.jsonl"
     process = subprocess.Popen(
-        [sys.executable, "-m", "ongebd", "detect", "-", "--out", str(tmp_path / "out")],
+        [sys.executable, "-m", "ongebd", "detect", "-", "--out", str(tmp_path / "out"), *OBD],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -219,7 +257,17 @@ def test_a_video_shorter_than_the_cold_start_has_an_empty_result(
 def test_help_names_every_option_of_the_stream() -> None:
     done = run("detect", "--help")
     assert done.returncode == 0
-    for option in ("--tau", "--delta", "--window", "--fps", "--out", "--format", "--plot", "--model"):
+    for option in (
+        "--sensitivity",
+        "--tau",
+        "--delta",
+        "--window",
+        "--fps",
+        "--out",
+        "--format",
+        "--plot",
+        "--model",
+    ):
         assert option in done.stdout
 
 
@@ -241,9 +289,9 @@ def test_detecting_needs_no_torch(two_shots: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_real_annotated_video_gives_boundaries_for_both_models(shared: Path, tmp_path: Path) -> None:
+def test_a_real_annotated_video_gives_boundaries_for_each_model(shared: Path, tmp_path: Path) -> None:
     clip = shared / "clips/other/kinetics400_tutorial__arm_wrestling__C4lCVBZ3ux0_000028_000038.mp4"
-    for model in ("window-mean", "persistence"):
+    for model in ("immediate", "window-mean", "persistence"):
         assert main(["detect", str(clip), "--out", str(tmp_path), "--model", model, "-q"]) == 0
         recording = read_jsonl(tmp_path / f"{clip.stem}.jsonl")
         assert 1 <= len(recording.boundaries) <= 15

@@ -34,7 +34,7 @@ def test_a_table_for_people(capsys):
     assert main(["models"]) == 0
     out = capsys.readouterr().out
     for text in (
-        "window-mean (default)",
+        "immediate (default)",
         "miniroad:FOLDER",
         "clock[:SECONDS]",
         "97,103,938",

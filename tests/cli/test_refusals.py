@@ -173,12 +173,22 @@ def test_a_mistake_is_one_line_in_plain_words(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_help_states_the_default_models_own_values(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_help_states_the_models_own_values(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["detect", "--help"]) == 0
     text = re.sub(r"[│\s]+", " ", capfd.readouterr().out)
-    defaults = load().defaults
-    names = ("fps", "tau", "delta", "window", "warmup", "min_std", "min_error", "min_gap", "max_run")
-    for name in names:
-        stated = re.search(rf"--{name.replace('_', '-')} [A-Z]+ [^\[]*\[window-mean: ([^\]]*)\]", text)
-        assert stated is not None, name
-        assert float(stated[1]) == getattr(defaults, name), name
+    stated = {
+        name.replace("-", "_"): dict(value.split(": ") for value in values.split("; "))
+        for name, values in re.findall(r"--([a-z-]+) [A-Z]+ (?:(?! --)[^\[])*\[(\S+: [^\]]*)\]", text)
+    }
+    obd = ("tau", "delta", "window", "warmup", "min_std", "min_error", "min_gap", "max_run")
+    for model, names in {
+        "immediate": ("min_gap", "max_run", "rearm", "head"),
+        "window-mean": obd,
+    }.items():
+        defaults = load(model).defaults
+        for name in names:
+            value = getattr(defaults, name)
+            said = stated[name][model]
+            assert said == value if name == "head" else float(said) == value, name
+    for name, value in {"fps": 24, "sensitivity": 0.5}.items():
+        assert re.search(rf"--{name} [A-Z]+ [^\[]*\[{value}\]", text), name

@@ -10,6 +10,7 @@ import pytest
 
 from ongebd.backbones import Features, FramesU8
 from ongebd.backbones.preprocess import resize_and_crop
+from ongebd.geometry import Fit
 
 
 class MeanColours:
@@ -20,6 +21,7 @@ class MeanColours:
     dim = 48
     input_size = 32
     resize_size = 36
+    view = Fit(36)
 
     def __init__(self) -> None:
         self.calls: list[int] = []

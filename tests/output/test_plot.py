@@ -81,6 +81,25 @@ def test_thumbnails_fit_their_box(shape: tuple[int, int], wanted: tuple[int, int
     assert abs(int(small.mean()) - 200) <= 2
 
 
+@pytest.mark.parametrize(("size", "wanted"), [((1280, 720), (90, 160)), ((720, 1280), (120, 68))])
+def test_a_squashed_picture_gets_its_shape_back(size: tuple[int, int], wanted: tuple[int, int]):
+    assert thumbnail(np.zeros((224, 224, 3), np.uint8), size).shape == (*wanted, 3)
+    assert thumbnail(np.zeros((16, 16, 3), np.uint8), (32, 16)).shape == (16, 32, 3)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("head", [None, "obd", "hysteresis", "threshold", "kswin"])
+def test_every_head_is_drawn(tmp_path: Path, header: RunHeader, play: Play, head: str | None):
+    settings = {
+        **header.settings,
+        "head": head,
+        "rearm": 0.75,
+        "max_run": 0.0 if head == "hysteresis" else 1.0,
+    }
+    play(PlotSink(tmp_path / "a.png", replace(header, settings=settings)), 60, [30])
+    assert size(tmp_path / "a.png") == (1600, 900)
+
+
 def test_a_thumbnail_does_not_hold_on_to_the_frame():
     rgb = np.zeros((16, 16, 3), np.uint8)
     assert thumbnail(rgb).base is None

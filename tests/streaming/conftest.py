@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ongebd.baselines.naive import WindowMean
+from ongebd.geometry import Fit
 from ongebd.streaming import Model, OnlineDetector, StreamConfig
 from ongebd.streaming.models import load
 
@@ -17,6 +18,7 @@ class StubBackbone:
     name = identity = "stub"
     dim = 4
     input_size = resize_size = 8
+    view = Fit(8)
 
     def crop(self, rgb: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(rgb[:8, :8])

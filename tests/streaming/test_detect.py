@@ -14,6 +14,7 @@ import pytest
 
 import ongebd
 from ongebd.errors import FeatureError, SourceError
+from ongebd.geometry import Fit
 from ongebd.streaming import Seen, SourceRun, StreamConfig, load
 from ongebd.types import Boundary, Epoch
 from ongebd.video import VideoReader
@@ -52,7 +53,7 @@ def one_by_one(detector, path, **reading):
 @pytest.mark.parametrize("model", ["window-mean", "persistence"])
 def test_batch_and_stream_agree_to_the_last_bit(film, model):
     detection = ongebd.detect(film, model)
-    decisions, boundaries = one_by_one(load(model).stream(), film, short_side=256)
+    decisions, boundaries = one_by_one(load(model).stream(), film, view=load(model).backbone.view)
     assert detection.decisions == decisions
     assert detection.boundaries == boundaries
     assert [round(boundary.onset, 1) for boundary in boundaries] == [1.3, 2.6]
@@ -60,25 +61,43 @@ def test_batch_and_stream_agree_to_the_last_bit(film, model):
     assert detection.warnings == detection.epochs == []
 
 
+@pytest.mark.parametrize("model", ["immediate", "half-second"])
+def test_so_they_do_with_a_learned_model_which_finds_the_cuts(film, model):
+    detection = ongebd.detect(film, model)
+    loaded = load(model)
+    decisions, boundaries = one_by_one(loaded.stream(), film, view=loaded.backbone.view)
+    decisions = [decision for decision in decisions if not decision.pending]
+    assert detection.decisions[: len(decisions)] == decisions
+    assert len(detection.decisions) == len(decisions) + loaded.stream().latency * 24
+    assert detection.boundaries == boundaries
+    assert [boundary.onset for boundary in boundaries] == pytest.approx([1.28, 2.56], abs=0.3)
+    for boundary in boundaries:
+        assert boundary.time == boundary.onset
+        assert boundary.decided == pytest.approx(boundary.onset + loaded.stream().latency, abs=1 / 24)
+
+
 def test_frames_of_full_size_give_the_same_boundaries_within_a_frame(film):
     # Resized after the conversion to RGB in place of before it: the features differ a little.
-    _, full = one_by_one(load().stream(), film)
-    resized = ongebd.detect(film).boundaries
+    _, full = one_by_one(load("window-mean").stream(), film)
+    resized = ongebd.detect(film, "window-mean").boundaries
     assert len(full) == len(resized)
     for one, other in zip(full, resized, strict=True):
         assert one.onset == pytest.approx(other.onset, abs=1 / 24)
         assert one.time == pytest.approx(other.time, abs=1 / 24)
 
 
-def test_batch_and_stream_agree_over_a_break_of_the_source(tmp_path, make_video, moving_scenes):
+@pytest.mark.parametrize("model", ["immediate", "window-mean"])
+def test_batch_and_stream_agree_over_a_break_of_the_source(tmp_path, make_video, moving_scenes, model):
     part = make_video(tmp_path / "part.ts", moving_scenes[20:44])
     joined = tmp_path / "joined.ts"
     joined.write_bytes(part.read_bytes() * 2)
-    detection = ongebd.detect(joined)
-    assert (detection.decisions, detection.boundaries) == one_by_one(load().stream(), joined, short_side=256)
+    detection = ongebd.detect(joined, model)
+    loaded = load(model)
+    alone = one_by_one(loaded.stream(), joined, view=loaded.backbone.view)
+    assert (detection.decisions, detection.boundaries) == alone
     assert len(detection.epochs) == 1
     first_after = next(d for d in detection.decisions if d.time >= detection.epochs[0].time)
-    assert (first_after.ready, first_after.error) == (False, 0.0), "the discriminator was told"
+    assert (first_after.ready, first_after.error) == (False, 0.0), "the detector was told"
 
 
 def test_any_number_of_workers_gives_the_same(film):
@@ -109,7 +128,7 @@ class _Columns:
     """Four columns of the picture are its feature."""
 
     name = identity = "columns"
-    dim, input_size, resize_size = 4, 8, 8
+    dim, input_size, resize_size, view = 4, 8, 8, Fit(8)
 
     def crop(self, rgb):
         return rgb[:8, :8]
@@ -217,6 +236,6 @@ def test_real_clips_give_the_same_boundaries_in_batch_and_stream(shared):
     assert clips
     for clip in clips:
         detection = ongebd.detect(clip)
-        decisions, boundaries = one_by_one(load().stream(), clip, short_side=256)
+        decisions, boundaries = one_by_one(load().stream(), clip, view=load().backbone.view)
         assert (detection.decisions, detection.boundaries) == (decisions, boundaries)
         assert detection.boundaries == sorted(boundaries, key=lambda boundary: boundary.onset)

@@ -237,7 +237,7 @@ def test_update_is_update_feature_of_what_the_backbone_sees(detector):
         {"window": 0},
         {"window": -1},
         {"min_gap": -1},
-        {"max_run": 0},
+        {"max_run": -1},
     ],
 )
 def test_a_setting_out_of_range_is_refused_by_name(bad):
@@ -249,5 +249,7 @@ def test_a_setting_out_of_range_is_refused_by_name(bad):
 def test_unknown_names_are_refused_with_a_hint():
     with pytest.raises(ConfigError, match="did you mean delta"):
         load("window-mean").stream(delt=3)
-    with pytest.raises(ConfigError, match=r"there are clock, persistence, .*window-mean, estimator:FOLDER"):
+    with pytest.raises(
+        ConfigError, match=r"there are clock, half-second, immediate, .*window-mean, estimator:FOLDER"
+    ):
         load("estimator-9000")

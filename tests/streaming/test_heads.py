@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ongebd.errors import ConfigError, FeatureError
 from ongebd.estimator import BoundaryDiscriminator
 from ongebd.streaming import StreamConfig, load
-from ongebd.streaming.heads import DRIFT_HEADS, ThresholdHead
+from ongebd.streaming.heads import DRIFT_HEADS, HysteresisHead, ThresholdHead
 
 FULL = load("window-mean").defaults
 
@@ -63,7 +65,7 @@ def test_a_drift_detector_takes_settings():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"head": "magic"}, "unknown head 'magic'; there are obd, threshold, adwin"),
+        ({"head": "magic"}, "unknown head 'magic'; there are obd, threshold, hysteresis, adwin"),
         ({"head": "threshold"}, "needs a value: set threshold"),
         ({"head": "threshold", "threshold": float("nan")}, "threshold must be a number"),
         ({"head": "adwin:depth=3"}, "unknown setting 'depth'; there are delta"),
@@ -90,3 +92,16 @@ def test_the_share_of_the_head_can_be_told(detector):
     assert [d.index for d in by_head[None] if d.onset] == [30]
     assert [d.index for d in by_head["threshold"] if d.onset] == [30]
     assert sum(d.is_boundary for d in by_head["threshold"]) > sum(d.is_boundary for d in by_head[None])
+
+
+@given(st.lists(st.floats(0, 1), max_size=60), st.floats(0.01, 0.99), st.floats(0.01, 1))
+def test_hysteresis_begins_above_the_threshold_and_ends_below_its_share(scores, threshold, rearm):
+    head, before = HysteresisHead(threshold, rearm), False
+    for score in scores:
+        now = head.update(score).is_boundary
+        assert now == (score >= rearm * threshold if before else score > threshold)
+        assert (head.z, head.threshold, head.ready) == (score, threshold, True)
+        before = now
+    head.reset()
+    assert not head.is_boundary
+    assert not head.ready

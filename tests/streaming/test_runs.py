@@ -118,9 +118,40 @@ def test_reset_forgets_run_and_gap():
 
 
 @pytest.mark.parametrize(
-    "bad", [{"min_gap": -1}, {"min_gap": float("nan")}, {"max_run": 0}, {"max_run": float("nan")}]
+    "bad", [{"min_gap": -1}, {"min_gap": float("nan")}, {"max_run": -1}, {"max_run": float("nan")}]
 )
 def test_a_setting_out_of_range_is_refused_by_name(bad):
     (name,) = bad
     with pytest.raises(ConfigError, match=name):
         BoundaryRuns(**bad)
+
+
+def test_a_boundary_may_be_decided_at_its_onset():
+    runs = BoundaryRuns(0.5, 0.0)
+    steps = [
+        runs.update(t / 10, mark == "x", 9.0 if t == 5 else 1.0) for t, mark in enumerate("..xx.xx..xx..")
+    ]
+    assert [(n, step.onset) for n, step in enumerate(steps) if step.boundary] == [(2, True), (9, True)]
+    assert steps[2].boundary == Boundary(0.2, 0.2, 0.2, 1.0)
+    assert runs.flush() is None
+
+
+def test_a_run_that_outlasts_the_gap_begins_behind_it():
+    runs = BoundaryRuns(0.5, 0.0)
+    marked = "x..xxxxxx."
+    found = [step for t, mark in enumerate(marked) if (step := runs.update(t / 10, mark == "x", 1.0)).onset]
+    assert [step.boundary.onset for step in found] == [0.0, 0.5]
+
+
+@given(st.lists(st.booleans(), max_size=80), st.sampled_from([0.0, 0.3, 0.6]))
+def test_decided_at_once_no_two_lie_within_the_gap_and_each_begins_at_a_positive_frame(positive, gap):
+    runs = BoundaryRuns(gap, 0.0)
+    steps = [runs.update(n / 10, mark, 1.0) for n, mark in enumerate(positive)]
+    onsets = [n for n, step in enumerate(steps) if step.onset]
+    assert all(positive[n] for n in onsets)
+    assert all((b - a) / 10 >= gap - 1e-9 for a, b in pairwise(onsets))
+    assert all(any(not mark for mark in positive[a:b]) for a, b in pairwise(onsets)), (
+        "each has a run of its own"
+    )
+    assert [step.boundary.decided for step in steps if step.boundary] == [n / 10 for n in onsets]
+    assert runs.flush() is None

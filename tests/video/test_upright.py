@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ongebd.geometry import Squash
+
 # As FFmpeg writes them: (a, b, c, d) maps (x, y) to (a·x + c·y, b·x + d·y); and what that does to an array.
 TURNS = {
     "as it is": ((1, 0, 0, 1), lambda rgb: rgb),
@@ -45,6 +47,24 @@ def test_a_turned_video_comes_upright(
         away_from_edges = np.abs(frame.rgb.astype(int) - wanted)[4:12, 4:12]
         assert away_from_edges.max() < 20
     assert len(frames) == 3
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_a_squashed_video_has_the_exact_size_upright(
+    tmp_path, make_video, set_display_matrix, read, corners, turn
+):
+    matrix, turned = TURNS[turn]
+    path = make_video(tmp_path / "phone.mp4", [corners])
+    set_display_matrix(path, *matrix)
+    _, (frame,) = read(path, view=Squash(40, 24))
+    assert frame.rgb.shape == (24, 40, 3)
+    wanted = turned(corners)
+    height, width, _ = wanted.shape
+    assert frame.size == (width, height)
+    for row in (0.25, 0.75):
+        for column in (0.25, 0.75):
+            found = frame.rgb[int(24 * row), int(40 * column)].astype(int)
+            assert np.abs(found - wanted[int(height * row), int(width * column)]).max() < 20
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ongebd.errors import FeatureError
+from ongebd.geometry import View
 
 Features = npt.NDArray[np.float32]
 """Features of several frames, shape (N, D)."""
@@ -36,8 +37,12 @@ class Backbone(Protocol):
         """Height and width, in pixels, of the pictures that `embed` takes."""
 
     @property
+    def view(self) -> View:
+        """How a reader should resize pictures, so that `crop` need only cut."""
+
+    @property
     def resize_size(self) -> int:
-        """Length of a picture's shorter side, in pixels, before the centre of `input_size` is cut out."""
+        """Length of the shorter side, in pixels, of a picture that was resized so."""
 
     @property
     def identity(self) -> str:

@@ -8,11 +8,14 @@ top-1.
 
 from __future__ import annotations
 
+from functools import cache
+
 from ongebd.backbones.onnx_backbone import OnnxBackbone
 
 
+@cache
 def efficientnet_lite0(threads: int = 1) -> OnnxBackbone:
-    """The backbone, not yet loaded.
+    """The backbone, not yet loaded; the same object each time.
 
     Args:
         threads: Threads in which one call of `embed` computes.

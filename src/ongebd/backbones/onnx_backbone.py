@@ -13,6 +13,7 @@ import numpy as np
 from ongebd.backbones.base import Features, FramesU8, check_frames
 from ongebd.backbones.preprocess import resize_and_crop
 from ongebd.backbones.sessions import open_session
+from ongebd.geometry import Fit, View
 from ongebd.types import ImageU8
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class OnnxBackbone:
         dim: Numbers in a feature, D.
         input_size: Height and width of the pictures that `embed` takes, in pixels.
         resize_size: The shorter side, in pixels, of the picture out of which `crop` cuts the centre.
+        view: The same, for a reader.
         identity: Name and the first 12 digits of the weights' sha256.
     """
 
@@ -47,6 +49,7 @@ class OnnxBackbone:
         self.dim: int = about["dim"]
         self.input_size: int = about["input"]["shape"][1]
         self.resize_size: int = about["input"]["resize_size"]
+        self.view: View = Fit(self.resize_size)
         self.identity = f"{name}@{about['sha256'][:12]}"
         self._opening = threading.Lock()
 

@@ -1,4 +1,4 @@
-"""Brings a picture of any size to the square that a backbone looks at."""
+"""Brings a picture of any size to the one that a backbone looks at."""
 
 from __future__ import annotations
 
@@ -37,6 +37,27 @@ def resize_and_crop(rgb: ImageU8, resize_size: int, input_size: int) -> ImageU8:
     if size != (width, height):
         rgb = _resize(rgb, *size)
     return _centre(rgb, input_size)
+
+
+def squash(rgb: ImageU8, width: int, height: int) -> ImageU8:
+    """Bring the whole picture to one size, its shape given up (swscale's bicubic, as in the video reader).
+
+    Args:
+        rgb: An upright picture, uint8, shape (height, width, 3), of any size.
+        width: Of the result, in pixels.
+        height: Likewise.
+
+    Returns:
+        uint8, shape (height, width, 3), contiguous, never a view of `rgb`.
+
+    Raises:
+        FrameError: `rgb` is not such a picture.
+
+    >>> squash(np.zeros((720, 1280, 3), np.uint8), 224, 224).shape
+    (224, 224, 3)
+    """
+    rgb = _check(rgb)
+    return rgb.copy() if rgb.shape[:2] == (height, width) else _resize(rgb, width, height)
 
 
 def _check(rgb: ImageU8) -> ImageU8:

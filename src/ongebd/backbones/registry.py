@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib.util
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ongebd.backbones.base import Backbone
 from ongebd.backbones.efficientnet_lite0 import efficientnet_lite0
+from ongebd.backbones.graph_backbone import on_cpu_runtime
+from ongebd.backbones.whole_picture import WholePicture
 from ongebd.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ class _Asked:
     weights: Path | None
     device: str
     precision: Precision
+    runtime: str | None
 
 
 def _efficientnet_lite0(asked: _Asked) -> Backbone:
@@ -37,6 +40,11 @@ def _efficientnet_lite0(asked: _Asked) -> Backbone:
     if asked.device != "cpu" or asked.precision != "float32":
         raise ConfigError(f"{asked.name}: runs on the CPU, in float32; leave out --device and --precision")
     return efficientnet_lite0(asked.threads)
+
+
+def _efficientnet_lite0_whole(asked: _Asked) -> Backbone:
+    _efficientnet_lite0(asked)  # which refuses what it cannot do
+    return WholePicture(efficientnet_lite0(asked.threads))
 
 
 def _resnet50(asked: _Asked) -> Backbone:
@@ -55,6 +63,7 @@ def _tsn(asked: _Asked) -> Backbone:
 
 _MAKERS: dict[str, Callable[[_Asked], Backbone]] = {
     "efficientnet_lite0": _efficientnet_lite0,
+    "efficientnet_lite0_whole": _efficientnet_lite0_whole,
     "resnet50": _resnet50,
     "tsn-kinetics": _tsn,
     "tsn-sthv2": _tsn,
@@ -75,6 +84,7 @@ def get(
     weights: Path | str | None = None,
     device: str = "cpu",
     precision: Precision = "float32",
+    runtime: str | None = None,
 ) -> Backbone:
     """The backbone of that name; the same object each time, for it holds no state.
 
@@ -84,9 +94,13 @@ def get(
         weights: A checkpoint, for the backbones that are PyTorch's.
         device: `cpu`; for those, `cuda` or `cuda:N` too.
         precision: In what they compute; their features are float32 always.
+        runtime: `onnxruntime` or `openvino`, on the CPU; None takes the backbone's own. With OpenVINO any
+            backbone computes in float32 or bfloat16.
 
     Raises:
-        ConfigError: No such backbone, device or number of threads, weights that do not fit, or no PyTorch.
+        ConfigError: No such backbone, device, runtime, precision or number of threads, weights that do not
+            fit, or no PyTorch.
+        MissingExtraError: The runtime is not installed.
 
     >>> get("efficientnet_lite0").dim
     1280
@@ -96,12 +110,21 @@ def get(
     if threads < 1:
         raise ConfigError(f"a backbone needs at least 1 thread, not {threads}")
     path = None if weights is None else Path(weights).absolute()
-    asked = _Asked(name, threads, path, device, precision)
+    asked = _Asked(name, threads, path, device, precision, runtime)
     with _making:
         key = (asked, _stamp(path))
         if key not in _made:
-            _made[key] = _MAKERS[name](asked)
+            _made[key] = _make(asked)
         return _made[key]
+
+
+def _make(asked: _Asked) -> Backbone:
+    if asked.runtime is None:
+        return _MAKERS[asked.name](asked)
+    if asked.device != "cpu":
+        raise ConfigError(f"{asked.name}: {asked.runtime} runs it on the CPU; leave out --device")
+    plain = _MAKERS[asked.name](replace(asked, runtime=None, precision="float32"))
+    return on_cpu_runtime(plain, asked.runtime, asked.precision, asked.threads)
 
 
 def _stamp(path: Path | None) -> tuple[int, int] | None:

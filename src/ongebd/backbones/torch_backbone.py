@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ongebd.backbones.base import Features, FramesU8, check_frames
 from ongebd.backbones.preprocess import resize_and_crop
 from ongebd.errors import ConfigError
+from ongebd.geometry import Fit, View
 from ongebd.types import ImageU8
 
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -66,6 +67,7 @@ class TorchBackbone:
         self.dim = dim
         self.input_size = input_size
         self.resize_size = resize_size
+        self.view: View = Fit(resize_size)
         self.threads = threads
         self.device = _device(device)
         self.precision = precision
@@ -80,6 +82,17 @@ class TorchBackbone:
 
     def __repr__(self) -> str:
         return f"<backbone {self.identity}: {self.dim} numbers a frame, on {self.device}>"
+
+    @property
+    def network(self) -> nn.Module:
+        """From normalised pictures (N, 3, S, S) to features (N, D); shared, so leave it as it is."""
+        network: nn.Module = self._network
+        return network
+
+    @property
+    def normalisation(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Mean and deviation of the pixels, 0 to 255, for each colour."""
+        return tuple(255 * value for value in _MEAN), tuple(255 * value for value in _STD)
 
     def crop(self, rgb: ImageU8) -> ImageU8:
         """An upright picture of any size, made into one for `embed`; see `OnnxBackbone.crop`."""

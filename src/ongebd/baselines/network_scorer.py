@@ -28,6 +28,11 @@ class NetworkScorer:
         self.reset()
 
     @property
+    def network(self) -> OnlineNetwork[Any]:
+        """The network, which streams share."""
+        return self._network
+
+    @property
     def state_bytes(self) -> int:
         """Bytes that this stream keeps."""
         return state_bytes(self._state)

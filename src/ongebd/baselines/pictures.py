@@ -11,6 +11,7 @@ from av.video.frame import VideoFrame
 from av.video.reformatter import Interpolation
 
 from ongebd.backbones.base import Features, FrameError, FramesU8
+from ongebd.geometry import Fit, View
 from ongebd.types import Feature, ImageU8
 
 
@@ -55,6 +56,11 @@ class Pictures:
     def resize_size(self) -> int:
         """Twice that: a decoder's own resizing leaves enough to squeeze well."""
         return 2 * self.input_size
+
+    @property
+    def view(self) -> View:
+        """That, the shape kept."""
+        return Fit(self.resize_size)
 
     def crop(self, rgb: ImageU8) -> ImageU8:
         """The whole picture, uint8, (height, width, 3), each new pixel the mean of those that it covers."""

@@ -87,13 +87,14 @@ def to_markdown(evaluation: Evaluation, pictures: list[str]) -> str:
     """The report as Markdown, with links to its pictures."""
     parts = ["# Evaluation of event boundaries", "", _plain(headline(evaluation)) + ".", ""]
     for table in report_tables(evaluation):
-        parts += _table(table)
+        parts += markdown_table(table)
     for name in pictures:
         parts += [f"![{Path(name).stem.replace('_', ' ')}]({name})", ""]
     return "\n".join(parts)
 
 
-def _table(table: Table) -> list[str]:
+def markdown_table(table: Table) -> list[str]:
+    """A table as lines of Markdown: its title, itself and its notes."""
     lines = [f"## {_plain(table.title)}", "", _row(table.header), _row(["---"] * len(table.header))]
     lines += [_row(row) for row in table.rows]
     lines.append("")

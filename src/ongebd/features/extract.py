@@ -19,6 +19,7 @@ from ongebd.errors import ConfigError, FeatureError, SourceError
 from ongebd.features.failures import Failure, Failures
 from ongebd.features.pipeline import frame_features
 from ongebd.features.store import Features16, FeatureStore
+from ongebd.geometry import Fit, Squash
 from ongebd.text.naming import public_name
 from ongebd.types import Feature, Frame
 from ongebd.video import Source, VideoReader, prefetch, source_name
@@ -109,10 +110,12 @@ class Working:
 
 def sampling_identity(backbone: Backbone) -> str:
     """How frames are chosen and brought to the backbone's size, in words: a part of the store's header."""
-    return (
-        "the first frame in each slot of 1/fps s, slots beginning a quarter early;"
-        f" bicubic to a shorter side of {backbone.resize_size}, centre {backbone.input_size}"
-    )
+    slots = "the first frame in each slot of 1/fps s, slots beginning a quarter early"
+    match backbone.view:
+        case Fit(short_side):
+            return f"{slots}; bicubic to a shorter side of {short_side}, centre {backbone.input_size}"
+        case Squash(width, height):
+            return f"{slots}; the whole picture, bicubic to {width} × {height}"
 
 
 def video_features(
@@ -143,9 +146,7 @@ def video_features(
     blocks: list[Features16] = []
     source_fps = fps if config.source_fps is None else config.source_fps
     ahead = 2 * config.workers * config.batch
-    with VideoReader(
-        source, fps, short_side=backbone.resize_size, stream=config.stream, source_fps=source_fps
-    ) as video:
+    with VideoReader(source, fps, view=backbone.view, stream=config.stream, source_fps=source_fps) as video:
         under_way.expected = video.expected_duration
         with (
             closing(prefetch(video, ahead=ahead)) as frames,

@@ -6,6 +6,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -93,7 +94,7 @@ def _draw(scene: Scene) -> Figure:
     strip = Strip(figure, scene.snapshots, LEFT, RIGHT)
     axes = figure.add_axes((LEFT, BOTTOM, RIGHT - LEFT, strip.foot - BOTTOM))
     _set_axes(axes, scene)
-    _draw_curves(axes, scene.curves, scene.boundaries)
+    _draw_curves(axes, scene)
     _draw_marks(axes, scene)
     _draw_legend(axes)
     _draw_title(figure, scene)
@@ -108,7 +109,7 @@ def _set_axes(axes: Axes, scene: Scene) -> None:
     thresholds = curves.threshold[curves.ready]
     usual = float(np.percentile(thresholds, 98)) if len(thresholds) else 0.0
     axes.set_ylim(0, 1.12 * max(float(curves.error.max(initial=0.0)), usual, 0.01))
-    axes.set_ylabel("prediction error  (0 to 1)")
+    axes.set_ylabel(f"{_words(scene.header).score}  (0 to 1)")
     _set_time_axis(axes, last)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#E4E4E4", linewidth=0.8)
@@ -135,7 +136,8 @@ def _set_time_axis(axes: Axes, last: float) -> None:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: clock(value, digits=0)[:-3]))
 
 
-def _draw_curves(axes: Axes, curves: Curves, boundaries: Sequence[Boundary]) -> None:
+def _draw_curves(axes: Axes, scene: Scene) -> None:
+    curves, words = scene.curves, _words(scene.header)
     if not len(curves):
         return
     drawn = curves.pooled(-(-len(curves) // POINTS))
@@ -150,7 +152,7 @@ def _draw_curves(axes: Axes, curves: Curves, boundaries: Sequence[Boundary]) -> 
         color=ERROR,
         lw=1.0 if dense else 2.2,
         marker=dot,
-        label="prediction error",
+        label=words.score,
         zorder=4,
     )
     if drawn.ready.any():
@@ -161,14 +163,47 @@ def _draw_curves(axes: Axes, curves: Curves, boundaries: Sequence[Boundary]) -> 
             color=THRESHOLD,
             lw=0.9 * thick,
             ls=dashes,
-            label="threshold: mean + τσ",
+            label=words.threshold,
             zorder=3,
         )
-    counted = curves.positive & within_boundaries(curves.time, boundaries)
-    _shade(axes, curves, counted, POSITIVE, "error above threshold")
-    passed_over = "above it, but too soon after a boundary (min-gap, max-run)"
-    _shade(axes, curves, curves.positive & ~counted, PASSED_OVER, passed_over)
-    _shade(axes, curves, ~curves.ready, COLD, "cold start")
+    counted = curves.positive
+    if words.passed_over is not None:
+        counted = counted & within_boundaries(curves.time, scene.boundaries)
+    _shade(axes, curves, counted, POSITIVE, words.positive)
+    if words.passed_over is not None:
+        _shade(axes, curves, curves.positive & ~counted, PASSED_OVER, words.passed_over)
+    _shade(axes, curves, ~curves.ready, COLD, words.not_ready)
+
+
+class _Words(NamedTuple):
+    """What the parts of a picture are called, which hangs on the head that decided.
+
+    Attributes:
+        score: The curve.
+        threshold: The line above which a frame is positive.
+        positive: The shade where a frame is.
+        passed_over: The shade where one is, but of no boundary; None: both are one.
+        not_ready: The shade where there is no verdict.
+    """
+
+    score: str
+    threshold: str
+    positive: str
+    passed_over: str | None
+    not_ready: str
+
+
+def _words(header: RunHeader) -> _Words:
+    head = header.settings.get("head") or "obd"
+    too_soon = "above it, but too soon after a boundary (min-gap, max-run)"
+    if head == "obd":
+        return _Words(
+            "prediction error", "threshold: mean + τσ", "error above threshold", too_soon, "cold start"
+        )
+    if head == "hysteresis":
+        rearm = header.settings.get("rearm")
+        return _Words("boundary score", "threshold", f"above it, until below {rearm} of it", None, "no score")
+    return _Words("score", "threshold", "score above threshold", too_soon, "no score")
 
 
 def within_boundaries(times: Floats, boundaries: Sequence[Boundary]) -> Flags:
@@ -202,11 +237,12 @@ def _shade(axes: Axes, curves: Curves, mask: Flags, colour: str, label: str) -> 
 def _draw_marks(axes: Axes, scene: Scene) -> None:
     """Mark onsets by triangles at the foot, centres by lines behind the curve."""
     many = len(scene.boundaries) > MANY  # then short lines, lest they fill the picture
+    at_once = scene.header.settings.get("max_run") == 0  # onset and centre are one
     place = axes.get_xaxis_transform()
     if scene.boundaries:
         onsets = [boundary.onset for boundary in scene.boundaries]
         centres = [boundary.time for boundary in scene.boundaries]
-        if not many:
+        if not many and not at_once:
             axes.vlines(onsets, 0, 1, transform=place, color=ONSET, lw=1.4, ls=(0, (2, 2)), zorder=1.5)
         axes.scatter(
             onsets,
@@ -216,12 +252,12 @@ def _draw_marks(axes: Axes, scene: Scene) -> None:
             marker=MarkerStyle("^"),
             ec="white",
             lw=0.4,
-            label="onset of a boundary",
+            label="boundary" if at_once else "onset of a boundary",
             clip_on=False,
             zorder=5,
         )
         foot = 0.94 if many else 0.0
-        label = "centre of a boundary"
+        label = "_" if at_once else "centre of a boundary"
         axes.vlines(
             centres, foot, 1, transform=place, color=CENTRE, lw=1.0 if many else 1.4, label=label, zorder=2
         )
@@ -259,8 +295,11 @@ def _draw_title(figure: Figure, scene: Scene) -> None:
     facts = [
         f"{found} in {_span(end.duration)}",
         f"model {shortened(printable(public_name(header.model)), 40)}",
-        *(f"τ {header.settings[key]}" for key in ["tau"] if header.settings.get(key) is not None),
-        *(f"{header.settings[key]} frames/s" for key in ["fps"] if header.settings.get(key) is not None),
+        *(
+            form.format(header.settings[key])
+            for key, form in (("sensitivity", "sensitivity {}"), ("tau", "τ {}"), ("fps", "{} frames/s"))
+            if header.settings.get(key) is not None
+        ),
         *([] if end.complete else ["stopped early"]),
     ]
     shown = len(scene.snapshots)

@@ -24,7 +24,7 @@ class LineSink(QuietSink):
         """Write the centre, the onset, the moment of the decision, and the score."""
         self._line(
             f"{clock(boundary.time)}  onset {clock(boundary.onset)}  decided {clock(boundary.decided)}"
-            f"  score {boundary.score:.1f}"
+            f"  score {boundary.score:.{1 if abs(boundary.score) >= 1 else 2}f}"
         )
 
     def epoch(self, epoch: Epoch) -> None:

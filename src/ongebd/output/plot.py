@@ -44,7 +44,7 @@ class PlotSink(QuietSink):
         """Note the frame's error and threshold; at an onset also what it shows."""
         self._trace.add(decision)
         if decision.onset:
-            self._album.onset(decision.time, thumbnail(frame.rgb))
+            self._album.onset(decision.time, thumbnail(frame.rgb, frame.size))
 
     def boundary(self, boundary: Boundary) -> None:
         """Note the boundary."""
@@ -78,13 +78,21 @@ class PlotSink(QuietSink):
                 raise
 
 
-def thumbnail(rgb: ImageU8) -> ImageU8:
-    """Shrink a picture to fit into `THUMBNAIL`; a smaller one stays as it is."""
+def thumbnail(rgb: ImageU8, shape: tuple[int, int] | None = None) -> ImageU8:
+    """Shrink a picture to fit into `THUMBNAIL`; a smaller one stays as it is.
+
+    Args:
+        rgb: uint8, (height, width, 3).
+        shape: The width and height that it had before it was squashed, if it was.
+    """
     height, width = rgb.shape[:2]
-    scale = min(THUMBNAIL[0] / width, THUMBNAIL[1] / height)
-    if scale >= 1:
-        return rgb.copy()
+    if shape is not None:  # the smallest size of that shape that holds the picture
+        grow = max(width / shape[0], height / shape[1])
+        width, height = (max(1, round(side * grow)) for side in shape)
+    scale = min(1.0, THUMBNAIL[0] / width, THUMBNAIL[1] / height)
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    if size == (rgb.shape[1], rgb.shape[0]):
+        return rgb.copy()
     frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(rgb), format="rgb24")
     return (
         frame.reformat(*size, format="rgb24", interpolation="AREA").to_ndarray().astype(np.uint8, copy=False)

@@ -25,7 +25,8 @@ class MethodFacts:
         summary: One line for people.
         parameters: Numbers that are learned, of the published shape on ResNet-50 features (2048 numbers); the
             backbone's not among them.
-        parameters_with_resnet50: The backbone's included; None for a method that looks at pixels.
+        parameters_with_resnet50: The backbone's included; None for a method that looks at
+            pixels, or at the features of one other backbone.
         latency: Seconds of future that a verdict waits for, at the default rate.
         latency_frames: The same in frames.
         fps: The default rate, frames a second.
@@ -60,7 +61,7 @@ def _named() -> Iterator[MethodFacts]:
             None if recipe.argument is None else f"[{recipe.argument}]",
             recipe.summary,
             recipe.parameters,
-            recipe.parameters + RESNET50 if recipe.pictures is None else None,
+            recipe.parameters + RESNET50 if recipe.takes_any_backbone else None,
             recipe.latency / fps,
             recipe.latency,
             fps,

@@ -14,7 +14,7 @@ from ongebd.streaming.heads import OBD, Head, make_head
 from ongebd.streaming.runs import BoundaryRuns
 from ongebd.video.sampling import exact_rate
 
-_NUMBERS = ("fps", "tau", "min_std", "min_error", "min_gap", "max_run", "threshold")
+_NUMBERS = ("fps", "sensitivity", "tau", "min_std", "min_error", "min_gap", "max_run", "threshold", "rearm")
 # Whole numbers, and the most that each may be: beyond, a frame would cost seconds or gigabytes.
 _WHOLE = {"delta": 100_000, "window": 4096, "warmup": 100_000}
 
@@ -23,7 +23,8 @@ _WHOLE = {"delta": 100_000, "window": 4096, "warmup": 100_000}
 class StreamConfig:
     """How a stream is sampled and judged. None means the model's own, calibrated value.
 
-    The value in brackets is that of the default model; others have their own.
+    The values in brackets are those of the models named there; others have their own. A head takes the
+    settings that it has a use for; the learned models have none for those of window-mean.
 
     Raises:
         ConfigError: A value is of the wrong type, or far outside what is sensible. (What a model or a head
@@ -31,7 +32,10 @@ class StreamConfig:
     """
 
     fps: float | None = None
-    """Frames a second that the detector looks at; a slower source gives what it has. [window-mean: 24]"""
+    """Frames a second that the detector looks at; a slower source gives what it has. [24]"""
+
+    sensitivity: float | None = None
+    """Above 0, below 1: the higher, the more boundaries; in place of tau or threshold. [0.5]"""
 
     tau: float | None = None
     """τ: standard deviations above the mean error that make a boundary; higher: fewer. [window-mean: 2.5]"""
@@ -52,16 +56,19 @@ class StreamConfig:
     """No error at or under this, of at most 1, makes a boundary. [window-mean: 0.02]"""
 
     min_gap: float | None = None
-    """Seconds after a boundary in which another must stand out twice as far. [window-mean: 0.5]"""
+    """Seconds after a boundary in which weaker ones do not count. [immediate: 0.6; window-mean: 0.5]"""
 
     max_run: float | None = None
-    """Seconds after which a boundary is closed though errors still stand out. [window-mean: 1]"""
+    """Seconds after which a boundary is closed; 0: at its onset. [immediate: 0; window-mean: 1]"""
 
     head: str | None = None
-    """What decides on the scores: obd, threshold, or of river adwin, page-hinkley, kswin."""
+    """Judge of scores: hysteresis, obd, threshold, adwin, page-hinkley, kswin. [immediate: hysteresis]"""
 
     threshold: float | None = None
-    """Score above which a frame is positive, for the head `threshold`."""
+    """Score above which a frame is positive, for the heads hysteresis and threshold."""
+
+    rearm: float | None = None
+    """Share of the threshold below which the score falls between two boundaries. [immediate: 0.75]"""
 
     inliers_only: bool = False
     """Compare with unremarkable errors only (the paper's ablation, worse in its tables)."""
@@ -75,6 +82,8 @@ class StreamConfig:
                 raise ConfigError(f"{name} must be at most {most} frames, not {value}")
         if self.min_error is not None and self.min_error > 1:
             raise ConfigError(f"min_error must be at most 1, the largest error, not {self.min_error}")
+        if self.sensitivity is not None and not 0 < self.sensitivity < 1:
+            raise ConfigError(f"sensitivity must lie between 0 and 1, not at {self.sensitivity}")
         if self.head is not None and not isinstance(self.head, str):
             raise ConfigError(f"head must be the name of one, not {self.head!r}")
         if not isinstance(self.inliers_only, bool):
@@ -86,13 +95,21 @@ class StreamConfig:
             object.__setattr__(self, name, check(name, value))
 
     def filled(self, defaults: Self) -> Self:
-        """This configuration, with `defaults` where it has None."""
+        """This configuration, with `defaults` where it has None.
+
+        Of sensitivity on one side, tau and threshold on the other, what is set here holds, and what it stands
+        in for is left open.
+        """
         missing = {f.name: getattr(defaults, f.name) for f in fields(self) if getattr(self, f.name) is None}
+        if self.sensitivity is not None:
+            missing = {name: value for name, value in missing.items() if name not in ("tau", "threshold")}
+        elif self.tau is not None or self.threshold is not None:
+            missing.pop("sensitivity", None)
         return replace(self, **missing)
 
     def missing(self) -> list[str]:
         """The settings without a value that a stream cannot do without."""
-        free = {"head", "threshold"}  # of which the discriminator has no need
+        free = {"head", "threshold", "rearm", "sensitivity"}  # of which the discriminator has no need
         return [f.name for f in fields(self) if f.name not in free and getattr(self, f.name) is None]
 
     def changed(self, changes: dict[str, Any]) -> Self:
@@ -114,7 +131,14 @@ class StreamConfig:
         return exact_rate(self._value("fps"))
 
     def discriminator(self) -> BoundaryDiscriminator:
-        """A new discriminator with these settings."""
+        """A new discriminator with these settings.
+
+        Raises:
+            ConfigError: One that it needs has no value, or is out of its range.
+        """
+        needs = ("tau", "delta", "warmup", "min_std", "min_error")
+        if lacking := [name for name in needs if getattr(self, name) is None]:
+            raise ConfigError(f"head {OBD} needs a value: set {', '.join(lacking)}")
         return BoundaryDiscriminator(
             self._value("tau"),
             self._value("delta"),
@@ -126,7 +150,7 @@ class StreamConfig:
 
     def new_head(self) -> Head:
         """A new head with these settings; the discriminator where none is named."""
-        return make_head(self.head or OBD, self.discriminator, self.threshold)
+        return make_head(self.head or OBD, self.discriminator, self.threshold, self.rearm)
 
     def runs(self) -> BoundaryRuns:
         """A new joiner of positive frames with these settings."""

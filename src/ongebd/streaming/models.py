@@ -19,10 +19,11 @@ from ongebd.streaming.config import StreamConfig, asked_for
 from ongebd.streaming.detector import OnlineDetector
 from ongebd.streaming.recipes import RECIPES, Recipe
 from ongebd.streaming.scorers import Scorer
+from ongebd.streaming.sensitivity import check_uses, with_sensitivity
 from ongebd.streaming.trained import ESTIMATOR, method_in, read_trained
 from ongebd.streaming.trained_baseline import TrainedBaseline
 
-DEFAULT_MODEL = "window-mean"
+DEFAULT_MODEL = "immediate"
 TRAINABLE = (ESTIMATOR, *METHODS)
 """Methods that are nothing without the folder of a training: `miniroad:FOLDER`, or the folder alone."""
 
@@ -42,6 +43,7 @@ class Model:
     _anticipator: Callable[[int], Anticipator] | None = None
     _error: ErrorFunction = cosine_error
     _method: Callable[[StreamConfig], Anticipator | Scorer] | None = None
+    _threshold: Callable[[float], float] | None = None
     _loading: Callable[[], Model] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __copy__(self) -> Self:
@@ -56,9 +58,20 @@ class Model:
         return self._loading, ()
 
     def configured(self, config: StreamConfig | None = None, **settings: Any) -> StreamConfig:
-        """The settings of a stream: `config` changed by `settings`, the model's own where it has None."""
-        filled = asked_for(config, settings).filled(self.defaults)
-        filled.rate(), filled.discriminator(), filled.new_head(), filled.runs()  # raises where out of range
+        """The settings of a stream: `config` changed by `settings`, the model's own where it has None.
+
+        A sensitivity is turned into the τ or the threshold that it stands for.
+
+        Raises:
+            ConfigError: A setting is unknown, outside its range, or without meaning for this model.
+        """
+        asked = asked_for(config, settings)
+        filled = asked.filled(self.defaults)
+        filled = with_sensitivity(asked, filled, self.defaults, self._threshold, self.name)
+        check_uses(asked, filled, self.defaults, self.name)
+        filled.rate(), filled.new_head(), filled.runs()  # raises where out of range
+        if not filled.missing():
+            filled.discriminator()  # likewise, though another head may take its place
         return filled
 
     def stream(self, config: StreamConfig | None = None, **settings: Any) -> OnlineDetector:
@@ -66,13 +79,13 @@ class Model:
 
         Args:
             config: Settings; what is None takes the model's own value.
-            **settings: Single settings by name, as in `StreamConfig` (fps, tau, delta, window, …).
+            **settings: Single settings by name, as in `StreamConfig` (fps, sensitivity, tau, …).
 
         Raises:
             ConfigError: A setting is unknown or outside its range.
 
         >>> import numpy as np, ongebd
-        >>> detector = ongebd.load("window-mean").stream(fps=10)
+        >>> detector = ongebd.load("immediate").stream(sensitivity=0.7)
         >>> picture = np.zeros((120, 160, 3), np.uint8)
         >>> detector.update(picture, time=0.0).is_boundary
         False
@@ -137,7 +150,7 @@ def _loaded(name: str, threads: int, device: str | None, weights: Path | str | N
         if colon and recipe.argument is None:
             raise ConfigError(f"{kind} takes nothing behind a colon")
         if weights is not None or (device is not None and not recipe.device):
-            raise ConfigError(f"{kind} takes no device and no weights: nothing in it is trained by us")
+            raise ConfigError(f"{kind} takes no device and no weights: it is complete, and runs on the CPU")
         return _named(name, recipe, argument if colon else None, threads, device)
     if kind in TRAINABLE and (colon or not Path(name).is_dir()):
         if not argument:
@@ -154,9 +167,10 @@ def _named(name: str, recipe: Recipe, argument: str | None, threads: int, device
     def method(config: StreamConfig) -> Anticipator | Scorer:
         return recipe.method(config, argument, device)
 
-    if argument is not None or recipe.extra is not None:
+    if argument is not None or recipe.extra is not None or recipe.trained_on is not None:
         method(recipe.defaults)  # raises now for what cannot be made later
-    return Model(name, recipe.summary, recipe.backbone(threads), recipe.defaults, _method=method)
+    backbone = recipe.backbone(threads)
+    return Model(name, recipe.summary, backbone, recipe.defaults, _method=method, _threshold=recipe.threshold)
 
 
 def _trained(

@@ -14,7 +14,9 @@ from ongebd.baselines.pictures import Pictures
 from ongebd.baselines.predictability import Predictability
 from ongebd.errors import ConfigError
 from ongebd.estimator import Anticipator
+from ongebd.estimator.learned import LearnedScorer, learned_facts, learned_model
 from ongebd.streaming.config import StreamConfig
+from ongebd.streaming.heads import HYSTERESIS
 from ongebd.streaming.scorers import Scorer
 
 # Chosen on 66 real clips rated by a model: see docs/calibration.md. Δ and L are the paper's; its τ of 1.5
@@ -26,6 +28,8 @@ UNTRAINED = StreamConfig(
 _DECIDED = replace(UNTRAINED, head="threshold", threshold=0.5, min_gap=0.0)
 
 OWN = "Apache-2.0"
+USUAL = 0.5
+"""The sensitivity of every method that has one, unless another is asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +42,8 @@ class Recipe:
         method: Makes what runs in one stream, from its settings, from what stands behind the colon of
             `name:argument` (None where nothing does), and the device.
         pictures: What it looks at, where that is not the features of a backbone.
+        backbone_name: The backbone otherwise.
+        threshold: From a sensitivity to the threshold of its head, where it has such a table.
         latency: Frames of future that it waits for.
         argument: What may stand behind the colon; None where nothing may.
         device: Whether it can compute elsewhere than on the CPU.
@@ -51,6 +57,8 @@ class Recipe:
     defaults: StreamConfig
     method: Callable[[StreamConfig, str | None, str | None], Anticipator | Scorer]
     pictures: Pictures | None = None
+    backbone_name: str = backbones.DEFAULT
+    threshold: Callable[[float], float] | None = None
     latency: int = 0
     argument: str | None = None
     device: bool = False
@@ -59,9 +67,14 @@ class Recipe:
     licence: str = OWN
     trained_on: str | None = None
 
+    @property
+    def takes_any_backbone(self) -> bool:
+        """Whether it works on the features of any backbone."""
+        return self.pictures is None and self.backbone_name == backbones.DEFAULT
+
     def backbone(self, threads: int) -> Backbone:
         """What it sees pictures through."""
-        return self.pictures or backbones.get(backbones.DEFAULT, threads=threads)
+        return self.pictures or backbones.get(self.backbone_name, threads=threads)
 
 
 def _window(config: StreamConfig) -> int:
@@ -91,7 +104,38 @@ def _scenedetect(kind: str) -> Recipe:
     )
 
 
+def _learned(name: str, summary: str) -> Recipe:
+    """One of our own learned methods, whose weights are in the package."""
+    facts = learned_facts(name)
+    defaults = StreamConfig(
+        fps=facts.fps,
+        sensitivity=USUAL,
+        head=HYSTERESIS,
+        threshold=facts.threshold(USUAL),
+        min_gap=facts.min_gap,
+        max_run=facts.max_run,
+        rearm=facts.rearm,
+    )
+
+    def method(_config: StreamConfig, _argument: str | None, _device: str | None) -> Scorer:
+        return LearnedScorer(learned_model(name), backbones.get(facts.backbone).dim)
+
+    return Recipe(
+        summary=summary,
+        defaults=defaults,
+        method=method,
+        backbone_name=facts.backbone,
+        threshold=facts.threshold,
+        latency=facts.latency,
+        parameters=facts.parameters,
+        licence=facts.licence,
+        trained_on=facts.trained_on,
+    )
+
+
 RECIPES = {
+    "immediate": _learned("immediate", "learned, on errors of many horizons and motion; looks nothing ahead"),
+    "half-second": _learned("half-second", "the same with half a second looked ahead"),
     "window-mean": Recipe(
         summary="untrained: the next feature is the mean of the last L",
         defaults=UNTRAINED,

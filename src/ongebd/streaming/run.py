@@ -65,7 +65,7 @@ class SourceRun:
         self.video = VideoReader(
             source,
             self.detector.config.fps,
-            short_side=model.backbone.resize_size,
+            view=model.backbone.view,
             stream=stream,
             # A rate that the user gave outright also times a source that has no timestamps.
             source_fps=config.fps if source_fps is None and config is not None else source_fps,
@@ -138,7 +138,7 @@ def detect(
         config: Settings; what is None takes the model's own value.
         stream: Which video stream, from 0, cover art not counted.
         source_fps: Frames a second of a source without timestamps (raw H.264).
-        **settings: Single settings by name, as in `StreamConfig`: fps, tau, delta, window, …
+        **settings: Single settings by name, as in `StreamConfig`: fps, sensitivity, tau, …
 
     Returns:
         The boundaries, the decision on every frame, and the duration in seconds.
@@ -148,7 +148,7 @@ def detect(
         ConfigError: A setting or a model is unknown or out of range.
 
     >>> import ongebd
-    >>> for boundary in ongebd.detect("talk.mp4", tau=5).boundaries:  # doctest: +SKIP
+    >>> for boundary in ongebd.detect("talk.mp4", sensitivity=0.3).boundaries:  # doctest: +SKIP
     ...     print(f"{boundary.time:.2f} s")
     """
     loaded = model if isinstance(model, Model) else load(model)

@@ -25,13 +25,17 @@ class BoundaryRuns:
     and the last positive frame, as in the paper. A run that lasts `max_run` seconds is ended there, and its
     remaining positive frames are passed over.
 
+    With a `max_run` of 0 the onset itself decides the boundary, and is its centre. Then none begins within
+    the gap, for the score of an onset does not tell how far the whole run will stand out; a run that is still
+    on when the gap ends begins there.
+
     Args:
         min_gap: Seconds after a run's last positive frame in which a new one begins only if it stands out
             twice as far (so that a cut right after a small change is not lost). The paper has none.
-        max_run: Seconds after which a run is ended by force.
+        max_run: Seconds after which a run is ended by force; 0: at its first frame.
 
     Raises:
-        ConfigError: min_gap is negative, or max_run not positive.
+        ConfigError: min_gap is negative, or max_run is.
 
     >>> runs = BoundaryRuns()
     >>> for time, positive in [(0.0, False), (0.5, True), (1.0, True), (1.5, False)]:
@@ -43,8 +47,8 @@ class BoundaryRuns:
     def __init__(self, min_gap: float = 0.0, max_run: float = 1.0) -> None:
         if not min_gap >= 0:
             raise ConfigError(f"min_gap must be at least 0 seconds, not {min_gap}")
-        if not max_run > 0:
-            raise ConfigError(f"max_run must be above 0 seconds, not {max_run}")
+        if not max_run >= 0:
+            raise ConfigError(f"max_run must be at least 0 seconds, not {max_run}")
         self.min_gap = min_gap
         self.max_run = max_run
         self.reset()
@@ -64,9 +68,12 @@ class BoundaryRuns:
             self._passing_over = False
             return RunStep(False, self._end(time))
         if self._onset is None:
-            if (self._passing_over or self._too_soon(time)) and z < _OUTSHINES * self._score:
-                self._passing_over = True
-                return RunStep(False, None)
+            if self._passing_over or self._too_soon(time):
+                if self.max_run == 0:
+                    return RunStep(False, None)
+                if z < _OUTSHINES * self._score:
+                    self._passing_over = True
+                    return RunStep(False, None)
             self._onset, self._score = time, z
             began = True
         else:

@@ -15,6 +15,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from ongebd.errors import SourceError, a_whole_number
+from ongebd.geometry import View
 from ongebd.types import Epoch, Frame
 from ongebd.video.clock import DEFAULT_RATE, Clock, Tick
 from ongebd.video.rgb import RgbMaker
@@ -42,7 +43,8 @@ class VideoReader:
         source: A path, URL, `-`, camera or binary file object.
         fps: The rate to sample to, in frames a second; None hands out every frame.
         short_side: Resize each frame so that its shorter side has this many pixels (bicubic, by swscale, in
-            one step with the conversion to RGB); None keeps the size.
+            one step with the conversion to RGB); None keeps the size. Short for `view=Fit(short_side)`.
+        view: How to resize each frame, as a backbone asks for it (`Backbone.view`).
         stream: Which video stream, from 0, cover art not counted; None takes the first.
         source_fps: Frames a second of a source without timestamps (raw H.264, say); ignored elsewhere.
 
@@ -57,6 +59,7 @@ class VideoReader:
         fps: float | Fraction | None = None,
         *,
         short_side: int | None = None,
+        view: View | None = None,
         stream: int | None = None,
         source_fps: float | Fraction | None = None,
     ) -> None:
@@ -65,7 +68,7 @@ class VideoReader:
         self._sampler = None if fps is None else Sampler(exact_rate(fps))
         self._source_fps = None if source_fps is None else exact_rate(source_fps, "source_fps")
         number = None if stream is None else a_whole_number("stream", stream)
-        self._rgb = RgbMaker(short_side)
+        self._rgb = RgbMaker(short_side, view=view)
         self._container = open_container(source)
         rate = self._source_fps or DEFAULT_RATE
         self._clock = Clock(rate, trust_pts=self._container.format.name != "avi")
@@ -152,7 +155,8 @@ class VideoReader:
             if self._sampler is not None and not self._sampler.take(tick.time):
                 continue
             pts = picture.pts if self._stamped else None
-            yield Frame(index, tick.time, self._rgb(picture), len(self.epochs), pts, self._time_base)
+            rgb, size = self._rgb(picture), self._rgb.upright_size(picture)
+            yield Frame(index, tick.time, rgb, len(self.epochs), pts, self._time_base, size)
             index += 1
         if not self.decoded:
             self._refuse_if_damaged()

@@ -7,7 +7,7 @@ from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
 from av.video.reformatter import Interpolation, VideoReformatter
 
-from ongebd.geometry import fit_short_side
+from ongebd.geometry import Fit, View
 from ongebd.types import ImageU8
 from ongebd.video.upright import AS_IT_IS, Turn, apply_turn, turn_of
 
@@ -20,11 +20,12 @@ class RgbMaker:
     mean difference 0.7 of 255, against 1.0).
 
     Args:
-        short_side: Pixels of the shorter side; None keeps the size.
+        short_side: Short for `Fit(short_side)`.
+        view: The size of the upright picture; None keeps it.
     """
 
-    def __init__(self, short_side: int | None) -> None:
-        self._short_side = short_side
+    def __init__(self, short_side: int | None = None, *, view: View | None = None) -> None:
+        self._view = Fit(short_side) if short_side is not None and view is None else view
         # One each: a reformatter keeps the tables of the conversion that it did last.
         self._resizer = VideoReformatter()
         self._converter = VideoReformatter()
@@ -33,10 +34,8 @@ class RgbMaker:
 
     def __call__(self, picture: VideoFrame) -> ImageU8:
         """The picture, uint8, shape (height, width, 3)."""
-        width, height = picture.width, picture.height
-        if self._short_side is not None:
-            width, height = fit_short_side(width, height, self._short_side)
         turn = self._turn_of(picture)
+        width, height = self._size(picture, transposed=turn[0])
         if (width, height) != (picture.width, picture.height) and _is_planar_yuv(picture.format):
             picture = self._resizer.reformat(
                 picture, width, height, interpolation=Interpolation.BICUBIC, threads=1
@@ -45,6 +44,18 @@ class RgbMaker:
             picture, width, height, "rgb24", interpolation=Interpolation.BICUBIC, threads=1
         ).to_ndarray()
         return apply_turn(np.asarray(rgb, dtype=np.uint8), turn)
+
+    def upright_size(self, picture: VideoFrame) -> tuple[int, int]:
+        """Width and height of the picture when it is upright, and not resized."""
+        transposed = self._turn_of(picture)[0]
+        return (picture.height, picture.width) if transposed else (picture.width, picture.height)
+
+    def _size(self, picture: VideoFrame, *, transposed: bool) -> tuple[int, int]:
+        """The size (width, height) at which the picture, still to be turned, has that of the view."""
+        if self._view is None:
+            return picture.width, picture.height
+        width, height = self._view.size(*self.upright_size(picture))
+        return (height, width) if transposed else (width, height)
 
     def _turn_of(self, picture: VideoFrame) -> Turn:
         """How to turn a frame; read anew only where size or angle change.

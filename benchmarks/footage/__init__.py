@@ -1,0 +1,1 @@
+"""What the benchmarks on footage share: methods by name, what they find, scores, tables."""

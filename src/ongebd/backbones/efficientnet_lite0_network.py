@@ -1,0 +1,166 @@
+"""EfficientNet-Lite0 as a PyTorch network, made of the ONNX file in our wheel. Needs torch and onnx.
+
+The file is a straight list of convolutions (their normalisation folded in), clips to [0, 6], additions and
+one mean over the picture. Each convolution becomes a module with the file's own numbers; `steps` says what
+follows what. In float32 on the CPU it gives onnxruntime's features to rounding, which a test holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+import torch
+from onnx import numpy_helper
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ongebd.errors import ConfigError
+
+MEAN, SCALE = 127.0, 128.0
+"""Pixels are seen as (x − MEAN) / SCALE."""
+
+
+class Convolution(NamedTuple):
+    """A convolution of the graph: `number` is its place in `EfficientNetLite0.convolutions`.
+
+    Attributes:
+        number: Which.
+        takes: The step whose result it takes; −1 is the picture.
+        adds: The step whose result is added to its own; None adds nothing. Such a sum is never clipped.
+        clips: Whether its result is kept within [0, 6].
+    """
+
+    number: int
+    takes: int
+    adds: int | None
+    clips: bool
+
+
+class PaddedConvolution(nn.Conv2d):
+    """A convolution whose padding may differ from side to side, as TensorFlow's does.
+
+    Args:
+        weight: (O, I / groups, K, K).
+        bias: (O,).
+        stride: Of both axes.
+        groups: Of channels.
+        pads: Pixels of zeros before the first row and column and behind the last: (top, left, bottom, right).
+    """
+
+    def __init__(
+        self, weight: Tensor, bias: Tensor, stride: int, groups: int, pads: tuple[int, int, int, int]
+    ) -> None:
+        outputs, inputs, size, _ = weight.shape
+        top, left, bottom, right = pads
+        even = top == left == bottom == right
+        super().__init__(
+            inputs * groups, outputs, size, stride, padding=top if even else 0, groups=groups, bias=True
+        )
+        self.weight = nn.Parameter(weight, requires_grad=False)
+        self.bias = nn.Parameter(bias, requires_grad=False)
+        self.sides = None if even else (left, right, top, bottom)
+
+    def padded(self, x: Tensor) -> Tensor:
+        """The picture with the padding that the convolution itself cannot do."""
+        return x if self.sides is None else functional.pad(x, self.sides)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, I, H, W) → (B, O, H/stride, W/stride)."""
+        return super().forward(self.padded(x))
+
+
+class EfficientNetLite0(nn.Module):
+    """Normalised pictures (B, 3, 224, 224) → features (B, 1280).
+
+    Args:
+        model: The ONNX file's content; None reads the one in the package.
+
+    Raises:
+        ConfigError: The graph has nodes that this network does not know.
+    """
+
+    def __init__(self, model: onnx.ModelProto | None = None) -> None:
+        super().__init__()
+        graph = (model or _packaged()).graph
+        weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+        self.convolutions: list[PaddedConvolution] = []
+        self.steps: list[Convolution] = []
+        made: dict[str, int] = {}  # the step that gives a value of the graph
+        for node in graph.node:
+            match node.op_type:
+                case "Transpose" | "Cast" | "Sub" | "Mul":  # the normalisation, which is the caller's
+                    made[node.output[0]] = -1
+                case "Conv":
+                    self.steps.append(Convolution(len(self.convolutions), made[node.input[0]], None, False))
+                    self.convolutions.append(_convolution(node, weights))
+                    made[node.output[0]] = len(self.steps) - 1
+                case "Clip":
+                    made[node.output[0]] = self._change(made[node.input[0]], clips=True)
+                case "Add":
+                    other, last = sorted(made[name] for name in node.input)
+                    made[node.output[0]] = self._change(last, adds=other)
+                case "GlobalAveragePool" | "Flatten":
+                    made[node.output[0]] = made[node.input[0]]
+                case kind:
+                    raise ConfigError(f"{graph.name}: a node {kind} is not known here; write the file again")
+        self.modules_of_convolutions = nn.ModuleList(self.convolutions)
+        # After its last use a result is let go: a batch of all of them at once would take gigabytes.
+        self._last_use = {len(self.steps) - 1: len(self.steps)}
+        for place, step in enumerate(self.steps):
+            self._last_use[step.takes] = place
+            if step.adds is not None:
+                self._last_use[step.adds] = place
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, 3, S, S) → (B, 1280), float32."""
+        return self.run(x, clipped_at_six)
+
+    def run(
+        self,
+        x: Tensor,
+        clipped: Callable[[PaddedConvolution, Tensor], Tensor],
+        seen: Callable[[PaddedConvolution, Tensor], None] | None = None,
+    ) -> Tensor:
+        """As `forward`, with the caller's own way to compute a convolution that is clipped to [0, 6].
+
+        Args:
+            x: (B, 3, S, S).
+            clipped: Such a convolution of a tensor.
+            seen: Told what each convolution is given.
+        """
+        results: dict[int, Tensor] = {-1: x}
+        for place, (number, takes, adds, clips) in enumerate(self.steps):
+            conv, given = self.convolutions[number], results[takes]
+            if seen is not None:
+                seen(conv, given)
+            y = clipped(conv, given) if clips else conv(given)
+            results[place] = y if adds is None else y + results[adds]
+            results = {known: results[known] for known in results if self._last_use[known] > place}
+        return results[len(self.steps) - 1].float().mean(dim=(2, 3))
+
+    def _change(self, step: int, **changes: Any) -> int:
+        """What the graph does with a convolution's result is done with it, as nothing else uses it."""
+        self.steps[step] = self.steps[step]._replace(**changes)
+        return step
+
+
+def clipped_at_six(conv: PaddedConvolution, x: Tensor) -> Tensor:
+    """A convolution, its result kept within [0, 6]."""
+    y: Tensor = conv(x)
+    return y.clamp(0, 6)
+
+
+def _packaged() -> onnx.ModelProto:
+    content = (files("ongebd.backbones") / "weights" / "efficientnet_lite0.onnx").read_bytes()
+    return onnx.load_model_from_string(content)
+
+
+def _convolution(node: onnx.NodeProto, weights: dict[str, np.ndarray[Any, Any]]) -> PaddedConvolution:
+    about = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+    weight, bias = (torch.from_numpy(weights[name].copy()) for name in node.input[1:])
+    top, left, bottom, right = about["pads"]
+    return PaddedConvolution(weight, bias, about["strides"][0], about["group"], (top, left, bottom, right))

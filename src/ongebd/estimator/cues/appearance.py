@@ -1,0 +1,151 @@
+"""How far the newest features lie from earlier ones, at many horizons; from their Gram matrix alone.
+
+A *window* is the mean of a run of features. Each cue compares two windows: their cosine error
+e = (1 − cos) / 2 needs the products of the two with themselves and each other, wᵀ G v, of which G, the Gram
+matrix of the last features, is all that must be known: the features themselves are looked at once.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ongebd.estimator.cues.gram import RecentFeatures
+from ongebd.types import Feature
+
+Window = tuple[int, int]
+"""Its newest frame, counted back from the present one (0), and its length, in frames."""
+
+NOW: Window = (0, 1)
+HORIZONS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 36)
+SMOOTHED = (2, 4, 8, 12)
+SHORT_AND_LONG = ((1, 4), (2, 8), (4, 8), (4, 16), (8, 16), (8, 32), (12, 24), (12, 48))
+NOVELTY = (4, 8, 12, 20)
+
+_HORIZON_PAIRS: dict[str, tuple[Window, Window]] = {
+    **{f"to {k} ago": (NOW, (k, 1)) for k in HORIZONS},
+    **{f"to mean of {k}": (NOW, (1, k)) for k in HORIZONS[1:]},
+    **{f"mean of {k} to {k} ago": ((0, k), (k, k)) for k in SMOOTHED},
+}
+_WINDOW_PAIRS: dict[str, tuple[Window, Window]] = {
+    f"mean of {s} to {n} before": ((0, s), (s, n)) for s, n in SHORT_AND_LONG
+}
+_PAIRS = {**_HORIZON_PAIRS, **_WINDOW_PAIRS}
+_WINDOWS = sorted({window for pair in _PAIRS.values() for window in pair})
+_FIRST = np.array([_WINDOWS.index(pair[0]) for pair in _PAIRS.values()])
+_SECOND = np.array([_WINDOWS.index(pair[1]) for pair in _PAIRS.values()])
+_LENGTH = max(start + length for start, length in _WINDOWS)
+_FLOOR = 2e-3
+_ENOUGH = 4  # features, for a novelty
+_TINY = 1e-6
+
+HORIZON_NAMES = (*_HORIZON_PAIRS, *(f"log {name}" for name in _HORIZON_PAIRS))
+WINDOW_NAMES = (
+    *_WINDOW_PAIRS,
+    *(f"log {name}" for name in _WINDOW_PAIRS),
+    *(f"log novelty {k}" for k in NOVELTY),
+)
+
+
+class AppearanceCues:
+    """Cues from the network's features of one stream.
+
+    `horizons` (46): the error e of the newest feature against the one k frames ago, and against the mean of
+    the k before it; of the mean of the last k against the k before those; and log(e + 0.002) of each.
+
+    `windows` (20): the error of the mean of the last s against the mean of the L before those, and its
+    logarithm; and the logarithm of Foote's novelty in the last 2k features, (N + O − 2 M) / 2, of the mean
+    cosines N among the newer half, O among the older, and M between the two. Under four features it is 0.
+
+    Args:
+        dim: D, numbers in a feature.
+    """
+
+    names = (*HORIZON_NAMES, *WINDOW_NAMES)
+
+    def __init__(self, dim: int) -> None:
+        self._recent = RecentFeatures(dim, _LENGTH)
+
+    @property
+    def state_bytes(self) -> int:
+        """Of the features and their products."""
+        return self._recent.state_bytes
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._recent.reset()
+
+    def update(self, feature: Feature) -> npt.NDArray[np.float32]:
+        """Take the next frame's feature, float32, (D,); the cues, float32, in the order of `names`."""
+        self._recent.add(feature)
+        plan = _plan(self._recent.count)
+        gram = self._recent.gram.astype(np.float64)
+        norms = np.maximum(np.sqrt(gram.diagonal()), _TINY)
+        products = (plan.windows @ gram) @ plan.windows.T  # (windows, windows)
+        squares = products.diagonal()
+        lengths = np.sqrt(squares[_FIRST] * squares[_SECOND])
+        error = np.maximum((1.0 - products[_FIRST, _SECOND] / np.maximum(lengths, _TINY)) / 2.0, 0.0)
+        log_error = np.log(error + _FLOOR)
+
+        halves = plan.halves / norms
+        cosines = (halves @ gram) @ halves.T  # (newer and older halves, likewise)
+        alike = cosines.diagonal()
+        novelty = (alike[:_K] + alike[_K:]) / 2.0 - cosines[_NEWER, _NEWER + _K]
+        novelty = np.maximum(novelty, 0.0) * plan.enough
+        return np.concatenate(
+            [
+                error[:_SPLIT],
+                log_error[:_SPLIT],
+                error[_SPLIT:],
+                log_error[_SPLIT:],
+                np.log(novelty + _FLOOR),
+            ]
+        ).astype(np.float32)
+
+
+_SPLIT = len(_HORIZON_PAIRS)
+_K = len(NOVELTY)
+_NEWER = np.arange(_K)
+
+
+class _Plan(NamedTuple):
+    """How features are weighed while so many are known; each row is a mean's.
+
+    Attributes:
+        windows: (windows, length).
+        halves: The newer halves for each of `NOVELTY`, then the older ones, (2 K, length).
+        enough: 1 where there are enough features for a novelty, else 0, (K,).
+    """
+
+    windows: npt.NDArray[np.float64]
+    halves: npt.NDArray[np.float64]
+    enough: npt.NDArray[np.float64]
+
+
+@cache
+def _plan(count: int) -> _Plan:
+    """The weights while `count` features are known: at most `_LENGTH` plans are ever made."""
+    known = [min(2 * k, count) for k in NOVELTY]
+    newer = [(0, n - n // 2) for n in known]
+    older = [(min(n - n // 2, n - 1), n) for n in known]
+    return _Plan(
+        np.stack([_mean(*_span(window, count)) for window in _WINDOWS]),
+        np.stack([_mean(*span) for span in newer + older]),
+        np.array([float(n >= _ENOUGH) for n in known]),
+    )
+
+
+def _mean(first: int, behind: int) -> npt.NDArray[np.float64]:
+    weights = np.zeros(_LENGTH)
+    weights[first:behind] = 1.0 / (behind - first)
+    return weights
+
+
+def _span(window: Window, count: int) -> tuple[int, int]:
+    """The first and behind the last of a window's frames, counted back, by the rule for a stream's start."""
+    start, length = window
+    first = min(start, count - 1)
+    return first, max(min(start + length, count), first + 1)

@@ -1,0 +1,198 @@
+"""What moves, and how that changes: a coarse optical flow on a small luma picture.
+
+The flow is Lucas' and Kanade's, solved in 14 × 14 blocks of 4 × 4 pixels, each with the blocks around it, for
+the displacement since 1, 2 and 4 frames ago. Camera motion is its median; what differs from that is moved by
+somebody.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+
+SIDE = 56
+"""Height and width of the luma, in pixels."""
+LAGS = (1, 2, 4)
+"""Frames over which motion is measured."""
+BACK = (6, 12)
+"""Frames over which the change of motion is measured."""
+_BLOCKS, _BLOCK = 14, 4
+_CELLS = _BLOCKS * _BLOCKS
+_PER_CELL = np.float32(1 / _CELLS)
+_FEW, _MOST = 20, 15  # blocks
+_FASTEST = np.float32(4.0)  # pixels
+_STIFF = np.float32(2.0)  # on the squared gradients: grey areas stand still
+_FLOOR = np.float32(0.05)  # pixels
+_HALF_LIFE = 2.0  # frames
+
+_NAMES = (
+    "camera",
+    "all",
+    "fastest of own",
+    "own",
+    "change of luma",
+    *(name.format(j) for j in BACK for name in ("turn in {}", "change in {}")),
+    *(name.format(j) for j in BACK for name in ("start in {}", "stop in {}", "start or stop in {}")),
+)
+
+
+class MotionCues:
+    """Cues from the luma of one stream's pictures: 15 for each of three lags.
+
+    *camera*, *all*, *fastest of own*, *own*: logarithms of speeds in pixels, of the median flow, of the mean
+    flow, and of the flow less the median one, over its 20 fastest blocks and over all. *change of luma*: that
+    of the mean change. The flow and the logarithms of the blocks' own speeds are smoothed (half-life two
+    frames) and compared with themselves 6 and 12 frames ago: *turn* is the cosine error of the two flows,
+    *change* the logarithm of their distance; *start*, *stop* and *start or stop* are the mean change of the
+    logarithm in the 15 blocks that gained most, in those that lost most, and of all without sign.
+    """
+
+    names = tuple(f"motion {lag}: {name}" for lag in LAGS for name in _NAMES)
+
+    def __init__(self) -> None:
+        self._lumas: Floats = np.empty((max(LAGS) + 1, SIDE, SIDE), np.float32)
+        # The smoothed flow (u, v) and logarithms of own speed, the last frames'.
+        self._smooth: Floats = np.empty((max(BACK) + 1, len(LAGS), 3, _CELLS), np.float32)
+        self._seen = 0
+
+    @property
+    def state_bytes(self) -> int:
+        """Of the last pictures and flows."""
+        return self._lumas.nbytes + self._smooth.nbytes
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._seen = 0
+
+    def update(self, luma: Floats) -> Floats:
+        """Take the next picture.
+
+        Args:
+            luma: float32, (3136,), 0 to 255, row by row.
+
+        Returns:
+            The cues, float32, in the order of `names`.
+        """
+        now = self._seen
+        self._seen += 1
+        picture = blurred(luma.reshape(SIDE, SIDE) - luma.mean())
+        self._lumas[now % len(self._lumas)] = picture
+        before = self._lumas[[max(now - lag, 0) % len(self._lumas) for lag in LAGS]]  # (lags, 56, 56)
+        flow, change = block_flow(picture, before)
+        ordered = np.sort(flow, axis=-1)
+        camera = (ordered[..., _CELLS // 2 - 1] + ordered[..., _CELLS // 2]) * np.float32(0.5)  # (2, lags)
+        speed = np.hypot(flow[0], flow[1])
+        own = np.hypot(flow[0] - camera[0, :, None], flow[1] - camera[1, :, None])  # (lags, cells)
+        fastest = np.sort(own, axis=-1)[:, -_FEW:]
+        speeds = np.stack(
+            [
+                np.hypot(camera[0], camera[1]),
+                speed.sum(-1) * _PER_CELL,
+                fastest.sum(-1) * np.float32(1 / _FEW),
+                own.sum(-1) * _PER_CELL,
+            ],
+            axis=1,
+        )
+        levels = np.log(speeds + _FLOOR)  # (lags, 4)
+        changes = np.log(change.sum(-1) * _PER_CELL + np.float32(0.3))
+        smooth = self._smoothed(np.stack([flow[0], flow[1], np.log(own + _FLOOR)], axis=1), now)
+        earlier = self._smooth[[max(now - j, 0) % len(self._smooth) for j in BACK]]  # (back, lags, 3, cells)
+        turns, starts = _compared(smooth, earlier)
+        return np.concatenate([levels, changes[:, None], turns, starts], axis=1).reshape(-1)
+
+    def _smoothed(self, newest: Floats, now: int) -> Floats:
+        """The running mean with the newest values in it, (lags, 3, cells); kept for later."""
+        weight = np.float32(max(1 - 0.5 ** (1 / _HALF_LIFE), 1 / (now + 1)))
+        before = self._smooth[(now - 1) % len(self._smooth)] if now else newest
+        smooth: Floats = np.asarray(before + weight * (newest - before), np.float32)
+        self._smooth[now % len(self._smooth)] = smooth
+        return smooth
+
+
+def _compared(smooth: Floats, earlier: Floats) -> tuple[Floats, Floats]:
+    """The flow and the speeds against earlier ones: (lags, 4) and (lags, 6)."""
+    lags = len(LAGS)
+    flow = smooth[:, :2].reshape(lags, -1)
+    old = earlier[:, :, :2].reshape(len(BACK), lags, -1)
+    shifted = flow + np.float32(1e-3)  # a still picture points somewhere
+    dots = np.einsum("lf,blf->bl", shifted, old)
+    norms = np.sqrt(np.einsum("lf,lf->l", shifted, shifted) * np.einsum("blf,blf->bl", old, old))
+    turn = (1 - dots / np.maximum(norms, np.float32(1e-6))) / 2
+    moved = flow - old
+    distance = np.sqrt(np.einsum("blf,blf->bl", moved, moved)) * np.float32(1 / _BLOCKS)
+    turns = np.stack([turn, np.log(distance + _FLOOR)], axis=-1)  # (back, lags, 2)
+    gain = np.sort(smooth[:, 2] - earlier[:, :, 2], axis=-1)  # (back, lags, cells)
+    starts = np.stack(
+        [
+            gain[..., -_MOST:].sum(-1) * np.float32(1 / _MOST),
+            gain[..., :_MOST].sum(-1) * np.float32(1 / _MOST),
+            np.abs(gain).sum(-1) * _PER_CELL,
+        ],
+        axis=-1,
+    )  # (back, lags, 3)
+    return turns.transpose(1, 0, 2).reshape(lags, -1), starts.transpose(1, 0, 2).reshape(lags, -1)
+
+
+def blurred(picture: Floats) -> Floats:
+    """The picture (H, W) under [1 2 1] / 4 in both directions, its borders repeated outwards."""
+    rows = picture + picture
+    rows[1:] += picture[:-1]
+    rows[:-1] += picture[1:]
+    rows[[0, -1]] += picture[[0, -1]]
+    both = rows + rows
+    both[:, 1:] += rows[:, :-1]
+    both[:, :-1] += rows[:, 1:]
+    both[:, [0, -1]] += rows[:, [0, -1]]
+    both *= np.float32(1 / 16)
+    return both
+
+
+def block_flow(picture: Floats, before: Floats) -> tuple[Floats, Floats]:
+    """The flow from earlier pictures to this one, and the root of the mean squared change.
+
+    Args:
+        picture: (56, 56).
+        before: Earlier ones, (n, 56, 56).
+
+    Returns:
+        (2, n, 196): to the right and down, in pixels, at most 4 each; and (n, 196).
+    """
+    change = picture - before
+    between = (picture + before) * np.float32(0.5)  # of which the gradient is the mean of both gradients
+    right, down = _gradients(between)
+    products: Floats = np.empty((6, *change.shape), np.float32)
+    factors = ((right, right), (right, down), (down, down), (right, change), (down, change), (change, change))
+    for out, (one, other) in zip(products, factors, strict=True):
+        np.multiply(one, other, out=out)
+    means = (_BOX @ products) @ _BOX.T  # (6, n, 14, 14); each a small product, which BLAS does in one thread
+    a, b, c, d, e, squares = means.reshape(6, len(before), _CELLS)
+    a = a + _STIFF
+    c = c + _STIFF
+    flow = np.stack([b * e - c * d, b * d - a * e])
+    flow /= a * c - b * b
+    return np.minimum(np.maximum(flow, -_FASTEST), _FASTEST), np.sqrt(np.maximum(squares, 0))
+
+
+def _gradients(z: Floats) -> tuple[Floats, Floats]:
+    """Central differences to the right and down, one-sided at the borders: (n, H, W) each."""
+    right, down = np.empty_like(z), np.empty_like(z)
+    half = np.float32(0.5)
+    np.subtract(z[:, :, 2:], z[:, :, :-2], out=right[:, :, 1:-1])
+    right[:, :, 1:-1] *= half
+    right[:, :, 0], right[:, :, -1] = z[:, :, 1] - z[:, :, 0], z[:, :, -1] - z[:, :, -2]
+    np.subtract(z[:, 2:], z[:, :-2], out=down[:, 1:-1])
+    down[:, 1:-1] *= half
+    down[:, 0], down[:, -1] = z[:, 1] - z[:, 0], z[:, -1] - z[:, -2]
+    return right, down
+
+
+def _box() -> Floats:
+    """Weights (14, 56) of the mean over each block of 4 and its two neighbours, the borders repeated."""
+    blocks = np.repeat(np.eye(_BLOCKS), _BLOCK, axis=1) / _BLOCK
+    ends = np.pad(blocks, ((1, 1), (0, 0)), mode="edge")
+    return np.asarray((ends[:-2] + ends[1:-1] + ends[2:]) / 3, np.float32)
+
+
+_BOX = _box()

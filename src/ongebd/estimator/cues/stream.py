@@ -1,0 +1,106 @@
+"""All cues of one stream together, and those of stored features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ongebd.errors import ConfigError
+from ongebd.estimator.cues.appearance import HORIZON_NAMES, WINDOW_NAMES, AppearanceCues
+from ongebd.estimator.cues.motion import SIDE, MotionCues
+from ongebd.types import Feature
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "horizons": HORIZON_NAMES,
+    "windows": WINDOW_NAMES,
+    "motion": MotionCues.names,
+}
+"""The names of the cues in each group, in the order in which groups stand."""
+
+LUMA_DIM = SIDE * SIDE
+"""Numbers of a feature that are luma: the last ones."""
+
+
+def cue_names(groups: Sequence[str] = tuple(GROUPS)) -> tuple[str, ...]:
+    """The names of the cues of some groups, in their order.
+
+    Raises:
+        ConfigError: There is no such group, or none is given.
+
+    >>> len(cue_names()), cue_names(["motion"])[0]
+    (111, 'motion 1: camera')
+    """
+    unknown = [group for group in groups if group not in GROUPS]
+    if unknown or not groups:
+        raise ConfigError(f"cues: unknown {', '.join(unknown) or 'nothing'}; there are {', '.join(GROUPS)}")
+    return tuple(name for group, names in GROUPS.items() if group in groups for name in names)
+
+
+class CueStream:
+    """The cues of one stream, whose state it owns.
+
+    Args:
+        dim: D, numbers in a feature, luma included: those of the backbone `efficientnet_lite0_whole`.
+        groups: Of `GROUPS`; what is not asked for is not computed, nor kept.
+
+    Attributes:
+        names: Of the cues, in their order.
+
+    Raises:
+        ConfigError: There is no such group, or the feature is too short to have luma in it.
+    """
+
+    def __init__(self, dim: int, groups: Sequence[str] = tuple(GROUPS)) -> None:
+        if dim <= LUMA_DIM:
+            raise ConfigError(f"cues: features of {dim} numbers have no luma of {SIDE} × {SIDE} behind them")
+        self.names = cue_names(groups)
+        self._network_dim = dim - LUMA_DIM
+        kept = [place for place, name in enumerate(AppearanceCues.names) if name in self.names]
+        self._kept: npt.NDArray[np.intp] = np.array(kept, np.intp)
+        self._appearance = AppearanceCues(self._network_dim) if kept else None
+        self._motion = MotionCues() if "motion" in groups else None
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes kept of the stream; they do not grow with it."""
+        return sum(part.state_bytes for part in (self._appearance, self._motion) if part is not None)
+
+    def reset(self) -> None:
+        """Forget everything."""
+        for part in (self._appearance, self._motion):
+            if part is not None:
+                part.reset()
+
+    def update(self, feature: Feature) -> npt.NDArray[np.float32]:
+        """Take the next frame's feature, float32, (D,); the cues, float32, (C,)."""
+        parts: list[npt.NDArray[np.float32]] = []
+        if self._appearance is not None:
+            parts.append(self._appearance.update(feature[: self._network_dim])[self._kept])
+        if self._motion is not None:
+            parts.append(self._motion.update(feature[self._network_dim :]))
+        return np.concatenate(parts)
+
+
+def cue_matrix(features: Iterable[Feature], groups: Sequence[str] = tuple(GROUPS)) -> npt.NDArray[np.float32]:
+    """The cues of a whole stream.
+
+    Args:
+        features: Of its frames, in order, float32 or float16, (D,) each; at least one.
+        groups: Of `GROUPS`.
+
+    Returns:
+        float32, (T, C), the columns being `cue_names(groups)`.
+
+    Raises:
+        ConfigError: There is no such group, no feature, or one too short to have luma in it.
+    """
+    cues: CueStream | None = None
+    rows: list[npt.NDArray[np.float32]] = []
+    for feature in features:
+        cues = cues or CueStream(len(feature), groups)
+        rows.append(cues.update(np.asarray(feature, np.float32)))
+    if not rows:
+        raise ConfigError("cues: of no features there are none")
+    return np.stack(rows)

@@ -1,0 +1,219 @@
+"""Ensembles of boosted trees, as arrays: read without pickle, walked level by level, all trees at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from ongebd.errors import ConfigError
+
+Ints = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Boosted trees in two layers of groups. It keeps no state.
+
+    The trees of a *member* are summed, and the sum goes through a sigmoid; the members of a *view* are
+    averaged.
+
+    An inner node sends x to its left child where x[feature] ≤ threshold, and to its right one else. A leaf is
+    its own child on both sides, with an infinite threshold, so that a walk may go on for ever.
+
+    Attributes:
+        feature: Of each node, which input it looks at; (nodes,).
+        threshold: (nodes,), float32. A float64 threshold, rounded *down*, parts float32 inputs alike.
+        left: A node each.
+        right: Likewise.
+        value: Of leaves, in the sum's unit (a logarithm of odds); 0 elsewhere. (nodes,), float64.
+        root: Of each tree, its first node; (trees,).
+        member: Of each tree, the member that it belongs to, ascending from 0; (trees,).
+        view: Of each member, the view, ascending from 0; (members,).
+
+    Raises:
+        ConfigError: The arrays do not make trees.
+
+    >>> stump = Forest.of([[([0, 0, 0], [0.5, np.inf, np.inf], [1, 1, 2], [2, 1, 2], [0.0, -1.0, 3.0])]], [0])
+    >>> stump.scores(np.float32([[0.4], [0.6]])).round(3)  # sigmoids of −1 and 3
+    array([[0.269],
+           [0.953]])
+    """
+
+    feature: Ints
+    threshold: Floats
+    left: Ints
+    right: Ints
+    value: Doubles
+    root: Ints
+    member: Ints
+    view: Ints
+
+    def __post_init__(self) -> None:
+        nodes, trees = len(self.feature), len(self.root)
+        flat = all(getattr(self, field.name).ndim == 1 for field in fields(self))
+        sizes = {len(array) for array in (self.threshold, self.left, self.right, self.value)}
+        if not (flat and nodes and trees and sizes == {nodes} and len(self.member) == trees):
+            raise ConfigError("trees: the arrays do not fit each other")
+        for nodes_of in (self.left, self.right, self.root):
+            if nodes_of.min() < 0 or nodes_of.max() >= nodes:
+                raise ConfigError("trees: a node has a child that is not there")
+        if self.feature.min() < 0:
+            raise ConfigError("trees: a node looks at an input below 0")
+        for name, groups in (("member", self.member), ("view", self.view)):
+            if not len(groups) or groups[0] != 0 or not np.isin(np.diff(groups), (0, 1)).all():
+                raise ConfigError(f"trees: the numbers of {name} do not ascend from 0 one by one")
+        if self.member[-1] + 1 != len(self.view):
+            raise ConfigError("trees: there are not as many members as are said to be in views")
+        if not (np.isfinite(self.value).all() and not np.isnan(self.threshold).any()):
+            raise ConfigError("trees: a value or a threshold is not a number")
+        if self.depth < 0:
+            raise ConfigError("trees: a walk comes to no leaf")
+
+    @classmethod
+    def of(cls, members: list[list[Tree]], views: list[int]) -> Self:
+        """A forest from single trees.
+
+        Args:
+            members: The trees of each, with nodes numbered from 0, the root first: feature, threshold, left,
+                right, value.
+            views: Of each member, its view.
+        """
+        columns: list[list[npt.NDArray[Any]]] = [[], [], [], [], []]
+        roots: list[int] = []
+        offset = 0
+        for tree in (tree for trees in members for tree in trees):
+            feature, threshold, left, right, value = (np.asarray(column) for column in tree)
+            for column, part in zip(
+                columns, (feature, threshold, left + offset, right + offset, value), strict=True
+            ):
+                column.append(part)
+            roots.append(offset)
+            offset += len(feature)
+        if not roots:
+            raise ConfigError("trees: there are none")
+        feature, threshold, left, right, value = (np.concatenate(column) for column in columns)
+        return cls(
+            feature.astype(np.int32),
+            rounded_down(threshold),
+            left.astype(np.int32),
+            right.astype(np.int32),
+            value.astype(np.float64),
+            np.array(roots, np.int32),
+            np.repeat(np.arange(len(members), dtype=np.int32), [len(trees) for trees in members]),
+            np.array(views, np.int32),
+        )
+
+    @property
+    def views(self) -> int:
+        """How many views there are."""
+        return int(self.view[-1]) + 1
+
+    @property
+    def inputs(self) -> int:
+        """The fewest inputs that it works with."""
+        return int(self.feature.max()) + 1
+
+    @property
+    def parameters(self) -> int:
+        """Numbers that were learned: a feature and a threshold for each inner node, a value for each leaf."""
+        leaves = int(self._is_leaf.sum())
+        return 2 * (len(self.feature) - leaves) + leaves
+
+    @cached_property
+    def depth(self) -> int:
+        """Steps from a root to the leaf that is farthest; −1 where a walk never ends."""
+        nodes = np.unique(self.root)
+        for step in range(len(self.feature) + 1):
+            nodes = nodes[~self._is_leaf[nodes]]
+            if not len(nodes):
+                return step
+            nodes = np.unique(np.concatenate([self.left[nodes], self.right[nodes]]))
+        return -1
+
+    def scores(self, x: Floats) -> Doubles:
+        """What each view says of some inputs.
+
+        Args:
+            x: float32, finite, (N, F) with F of at least `inputs`.
+
+        Returns:
+            (N, views), each in [0, 1]. A row does not hang on the others, to the bit.
+
+        Raises:
+            ConfigError: There are too few inputs.
+        """
+        if x.ndim != 2 or x.shape[1] < self.inputs:
+            raise ConfigError(f"trees: (N, {self.inputs}) inputs are wanted, not {x.shape}")
+        children, begin_members, begin_views, per_view = self._walk
+        above = x.take(self.feature, axis=1) > self.threshold  # (N, nodes), each node asked once
+        count, nodes = above.shape
+        above = above.reshape(-1)
+        rows = np.arange(count, dtype=np.intp)[:, None] * nodes
+        at = np.broadcast_to(self.root.astype(np.intp), (count, len(self.root)))
+        for _ in range(self.depth):
+            at = children.take(2 * at + above.take(at + rows))
+        sums = np.add.reduceat(self.value.take(at), begin_members, axis=1)  # (N, members)
+        chances = 1.0 / (1.0 + np.exp(-sums))
+        return np.add.reduceat(chances, begin_views, axis=1) / per_view
+
+    def save(self, path: Path) -> None:
+        """Write the arrays as an `.npz` file; `load` reads it."""
+        np.savez_compressed(path, **{field.name: getattr(self, field.name) for field in fields(self)})
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read what `save` wrote; nothing in the file is run.
+
+        Raises:
+            ConfigError: It cannot be read, or does not hold trees.
+        """
+        kinds = dict.fromkeys(("feature", "left", "right", "root", "member", "view"), np.int32)
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {
+                    field.name: np.asarray(
+                        file[field.name],
+                        {"threshold": np.float32, "value": np.float64}.get(field.name, kinds.get(field.name)),
+                    )
+                    for field in fields(cls)
+                }
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as problem:
+            raise ConfigError(f"{path}: no trees can be read from it ({problem})") from None
+        return cls(**arrays)
+
+    @cached_property
+    def _is_leaf(self) -> npt.NDArray[np.bool_]:
+        own = np.arange(len(self.feature))
+        leaf: npt.NDArray[np.bool_] = (self.left == own) & (self.right == own)
+        return leaf
+
+    @cached_property
+    def _walk(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp], Doubles]:
+        """Children as left, right, left, …; where members and views begin; the members in each view."""
+        children = np.stack([self.left, self.right], axis=1).reshape(-1).astype(np.intp)
+        begin_members = np.flatnonzero(np.diff(self.member, prepend=-1))
+        begin_views = np.flatnonzero(np.diff(self.view, prepend=-1))
+        return children, begin_members, begin_views, np.bincount(self.view).astype(np.float64)
+
+
+Tree = tuple["npt.ArrayLike", "npt.ArrayLike", "npt.ArrayLike", "npt.ArrayLike", "npt.ArrayLike"]
+"""Feature, threshold, left, right and value of each node of one tree."""
+
+
+def rounded_down(threshold: npt.ArrayLike) -> Floats:
+    """The largest float32 numbers that are not above: for a float32 x, x ≤ threshold holds for both alike.
+
+    >>> rounded_down(0.1) <= 0.1, float(np.float32(0.1)) <= 0.1
+    (np.True_, False)
+    """
+    exact = np.asarray(threshold, np.float64)
+    near = exact.astype(np.float32)
+    return np.where(near > exact, np.nextafter(near, np.float32(-np.inf)), near)

@@ -1,0 +1,64 @@
+"""One stream on a device: its slot there, and its ledger here."""
+
+from __future__ import annotations
+
+from ongebd.streaming.config import StreamConfig
+from ongebd.streaming.gpu.discriminator import SETTINGS
+from ongebd.streaming.gpu.ledger import Ledger
+from ongebd.types import Boundary, Decision
+
+
+class DeviceLane:
+    """A stream in a `GpuRuntime`.
+
+    Args:
+        slot: Its place on the device.
+        config: Its settings, every one filled in.
+        ledger: The host's part of it.
+        state_bytes: What is kept of it, on the device nearly all.
+
+    Attributes:
+        latency: Seconds of future that a verdict waits for, at the rate of `config`.
+    """
+
+    def __init__(self, slot: int, config: StreamConfig, ledger: Ledger, state_bytes: int) -> None:
+        self.slot = slot
+        self.config = config
+        self.ledger = ledger
+        self.latency = float(ledger.latency / config.rate())
+        self.state_bytes = state_bytes
+        self._anew = True  # whatever the slot's last stream left behind
+
+    def begins_anew(self) -> bool:
+        """Whether the next frame begins a new epoch; asked once for each frame."""
+        anew, self._anew = self._anew, False
+        return anew
+
+    def drain(self) -> list[Decision]:
+        """The decisions that a look-ahead still held back."""
+        return self.ledger.drain()
+
+    def flush(self) -> Boundary | None:
+        """The boundary still open."""
+        return self.ledger.flush()
+
+    def break_off(self) -> None:
+        """A new epoch begins with the next frame that is begun."""
+        self._anew = True
+
+    def new_epoch(self) -> Boundary | None:
+        """The host's part of it; returns what `flush` would."""
+        return self.ledger.new_epoch()
+
+
+def settings_row(config: StreamConfig, judged_here: bool) -> list[float]:
+    """What the discriminator on the device is told of a stream, in the order of `SETTINGS`.
+
+    Args:
+        config: The stream's settings.
+        judged_here: Whether the host decides on all scores, so that the device's verdict is never looked at.
+    """
+    if judged_here:
+        return [0.0] * len(SETTINGS)
+    checked = config.discriminator()
+    return [float(getattr(checked, name)) for name in SETTINGS]

@@ -1,0 +1,202 @@
+"""Grows the trees of the learned methods: targets from ratings, folds by clip, LightGBM's boosting.
+
+A frame's target says how many of a clip's raters see a boundary just before it: 1 within a plateau around the
+time at which a causal detector should speak, 0 beyond a slope. LightGBM's cross-entropy takes such shares as
+they are. See docs/model-card.md for the choice of each number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.estimator.cues import Context
+
+if TYPE_CHECKING:
+    import lightgbm
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeConfig:
+    """How trees are grown.
+
+    Attributes:
+        lateness: Seconds after a boundary at which a frame's target is in the middle of its plateau: a moment
+            of evidence for what has no look-ahead.
+        plateau: Seconds to each side of it at which the target is whole.
+        slope: Seconds in which it falls to nothing.
+        rounds: Trees of a member.
+        leaves: Of a tree, at most.
+        rate: What a tree may correct of what is left.
+        inputs: Share of the inputs that a tree may look at.
+        frames: Share of the frames that it learns from.
+        least: Frames in a leaf, at least.
+        ridge: Penalty on the leaves' values.
+        members: Ensembles that differ in their seed, whose scores are averaged.
+        longest: Frames of a clip that count; those of longer clips weigh less, so that no clip rules.
+    """
+
+    lateness: float = 0.17
+    plateau: float = 0.08
+    slope: float = 0.15
+    rounds: int = 150
+    leaves: int = 7
+    rate: float = 0.06
+    inputs: float = 0.3
+    frames: float = 0.6
+    least: int = 60
+    ridge: float = 5.0
+    members: int = 2
+    longest: int = 400
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RatedClip:
+    """A clip to learn from, or to be scored.
+
+    Attributes:
+        name: Of the clip.
+        times: Of its frames, seconds, (T,).
+        cues: (T, C).
+        ratings: Each rater's boundaries, seconds.
+        weight: Of its frames, against those of other clips.
+        group: Clips of one group stay on one side of a split.
+        trainable: Whether its licence lets it be learned from.
+    """
+
+    name: str
+    times: npt.NDArray[np.float64]
+    cues: Floats
+    ratings: tuple[npt.NDArray[np.float64], ...]
+    weight: float = 1.0
+    group: str = ""
+    trainable: bool = True
+    _inputs: list[Floats] = field(default_factory=list, init=False, repr=False)
+
+    @property
+    def inputs(self) -> Floats:
+        """What a head sees of each frame, (T, 5 C)."""
+        if not self._inputs:
+            context = Context(self.cues.shape[1])
+            self._inputs.append(np.stack([context.update(row) for row in self.cues]))
+        return self._inputs[0]
+
+    def targets(self, config: TreeConfig, delay: float) -> Floats:
+        """The share of raters who saw a boundary `delay` + `lateness` seconds before each frame, (T,)."""
+        total = np.zeros(len(self.times))
+        for boundaries in self.ratings:
+            if len(boundaries):
+                late = self.times[:, None] - (boundaries[None, :] + config.lateness + delay)
+                total += np.clip(1 - (np.abs(late).min(axis=1) - config.plateau) / config.slope, 0, 1)
+        return (total / max(len(self.ratings), 1)).astype(np.float32)
+
+
+def grow(
+    clips: Sequence[RatedClip], config: TreeConfig, *, delay: float = 0.0, seed: int = 0, threads: int = 1
+) -> list[lightgbm.Booster]:
+    """The members of one view.
+
+    Args:
+        clips: Those to learn from; of ones that are not trainable nothing is taken.
+        config: How.
+        delay: Seconds of look-ahead of this view.
+        seed: Of the choice of inputs and frames; the members count on from it.
+        threads: Of LightGBM; the same number gives the same trees.
+
+    Raises:
+        ConfigError: There is nothing to learn from.
+        MissingExtraError: LightGBM is not installed.
+    """
+    try:
+        import lightgbm
+    except ImportError:
+        raise MissingExtraError.of("lightgbm", "train") from None
+    taken = [clip for clip in clips if clip.trainable]
+    if not taken:
+        raise ConfigError("no clip may be learned from")
+    inputs = np.concatenate([clip.inputs for clip in taken])
+    targets = np.concatenate([clip.targets(config, delay) for clip in taken])
+    weights = np.concatenate(
+        [np.full(len(clip.times), clip.weight * min(1.0, config.longest / len(clip.times))) for clip in taken]
+    )
+    settings: dict[str, Any] = {
+        "objective": "cross_entropy",
+        "num_leaves": config.leaves,
+        "learning_rate": config.rate,
+        "feature_fraction": config.inputs,
+        "bagging_fraction": config.frames,
+        "bagging_freq": 1,
+        "min_data_in_leaf": config.least,
+        "lambda_l2": config.ridge,
+        "max_bin": 63,
+        "num_threads": threads,
+        "deterministic": True,
+        "force_col_wise": True,
+        "verbose": -1,
+    }
+    data = lightgbm.Dataset(inputs, targets, weight=weights, params=settings, free_raw_data=False)
+    return [
+        lightgbm.train({**settings, "seed": 101 * seed + member}, data, config.rounds)
+        for member in range(config.members)
+    ]
+
+
+def folds_by_clip(clips: Sequence[RatedClip], folds: int, seed: int) -> dict[str, int]:
+    """A fold for each clip: groups stay together, and labelled boundaries are shared out evenly."""
+    groups: dict[str, list[RatedClip]] = {}
+    for clip in clips:
+        groups.setdefault(clip.group or clip.name, []).append(clip)
+    names = sorted(groups)
+    order = [names[place] for place in np.random.default_rng(seed).permutation(len(names))]
+    count = {
+        name: sum(np.mean([len(b) for b in clip.ratings]) for clip in groups[name]) + 0.5 for name in names
+    }
+    held = np.zeros(folds)
+    fold_of: dict[str, int] = {}
+    for name in sorted(order, key=lambda name: -round(count[name] / 4)):  # large ones first, else by chance
+        fold = int(np.argmin(held))
+        held[fold] += count[name]
+        fold_of |= {clip.name: fold for clip in groups[name]}
+    return fold_of
+
+
+def out_of_fold(
+    clips: Sequence[RatedClip],
+    fold_of: Mapping[str, int],
+    config: TreeConfig,
+    *,
+    delay: float = 0.0,
+    extra: Callable[[int], Sequence[RatedClip]] = lambda _fold: (),
+    seed: int = 0,
+    threads: int = 1,
+) -> dict[str, npt.NDArray[np.float64]]:
+    """The score of each frame of each clip by trees that have seen no clip of its fold.
+
+    Args:
+        clips: The clips.
+        fold_of: From a clip's name to its fold.
+        config: How trees are grown.
+        delay: Seconds of look-ahead of this view.
+        extra: More to learn from (made footage) where the clips of a fold are scored.
+        seed: Of the trees.
+        threads: Of LightGBM.
+
+    Returns:
+        For each clip's name (T,), each in [0, 1].
+    """
+    scores: dict[str, npt.NDArray[np.float64]] = {}
+    for fold in sorted(set(fold_of.values())):
+        others = [clip for clip in clips if fold_of[clip.name] != fold]
+        members = grow([*others, *extra(fold)], config, delay=delay, seed=seed, threads=threads)
+        for clip in clips:
+            if fold_of[clip.name] == fold:
+                said = [np.asarray(member.predict(clip.inputs, num_threads=threads)) for member in members]
+                scores[clip.name] = np.mean(said, axis=0)
+    return scores

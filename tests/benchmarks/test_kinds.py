@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from footage.kinds import (
+    during,
+    false_alarms,
+    found_by_label,
+    found_by_span,
+    poisson_interval,
+    recall_by_kind,
+    span_counts,
+)
+from footage.listening import Found
+
+from ongebd.data.composites.records import CompositeBoundary, CompositeDistractor, CompositeVideo
+
+
+def boundary(time: float, kind: str = "cut", before: float = 0.0, after: float = 0.0) -> CompositeBoundary:
+    return CompositeBoundary(time, kind, time - before, time + after)
+
+
+def video(
+    name: str,
+    boundaries: tuple[CompositeBoundary, ...] = (),
+    distractors: tuple[CompositeDistractor, ...] = (),
+    duration: float = 36.0,
+) -> CompositeVideo:
+    frames = round(24 * duration)
+    return CompositeVideo(
+        name, Path(f"{name}.mp4"), "all", duration, 24.0, frames, boundaries, distractors, ("clip",)
+    )
+
+
+def found(*times: float) -> Found:
+    moments = np.array(times)
+    return Found(moments, moments, moments + 0.1, moments)
+
+
+def test_a_boundary_is_found_within_the_tolerance_of_its_label() -> None:
+    boundaries = [boundary(2.0), boundary(4.0), boundary(6.0)]
+    assert found_by_label(boundaries, np.array([2.25, 4.26, 5.9]), 0.25) == [True, False, True]
+
+
+def test_one_detection_finds_one_boundary() -> None:
+    assert found_by_label([boundary(2.0), boundary(2.4)], np.array([2.2]), 0.25) == [True, False]
+    dissolves = [boundary(2.0, "dissolve", 0.5, 0.5), boundary(3.0, "dissolve", 0.5, 0.5)]
+    assert found_by_span(dissolves, np.array([2.5]), 0.25) == [True, False]
+
+
+def test_a_transition_is_found_at_its_first_frame_by_span_and_not_by_label() -> None:
+    dissolve = [boundary(5.0, "dissolve", 1.0, 1.0)]
+    onset = np.array([4.05])
+    assert found_by_label(dissolve, onset, 0.5) == [False]
+    assert found_by_span(dissolve, onset, 0.25) == [True]
+
+
+@pytest.mark.parametrize(("time", "hit"), [(3.74, False), (3.76, True), (6.24, True), (6.26, False)])
+def test_the_span_ends_with_its_margin(time: float, hit: bool) -> None:
+    assert found_by_span([boundary(5.0, "fade", 1.0, 1.0)], np.array([time]), 0.25) == [hit]
+
+
+def test_of_several_detections_in_a_span_the_others_stay_free() -> None:
+    pair = [boundary(5.0, "dissolve", 1.0, 1.0), boundary(6.2)]
+    # The dissolve takes what is nearest to its middle, and leaves 6.0 to the cut.
+    assert found_by_span(pair, np.array([6.0, 4.5]), 0.25) == [True, True]
+
+
+def test_of_a_sudden_boundary_span_and_label_agree() -> None:
+    boundaries = [boundary(2.0), boundary(4.0)]
+    for detections in ([1.8, 4.3], [2.0], [3.9, 4.1], []):
+        times = np.array(detections)
+        assert found_by_span(boundaries, times, 0.25) == found_by_label(boundaries, times, 0.25)
+
+
+def test_recall_by_kind_counts_each_kind_over_all_videos() -> None:
+    videos = {
+        "a": video("a", (boundary(2.0), boundary(5.0, "dissolve", 1.0, 1.0))),
+        "b": video("b", (boundary(3.0), boundary(8.0, "stop"))),
+    }
+    seen = {"a": found(2.1, 4.1), "b": found(9.0)}
+    recall = recall_by_kind(videos, seen, 0.25)
+    assert {kind: (r.count, r.share.value) for kind, r in recall.items()} == {
+        "cut": (2, 0.5),
+        "dissolve": (1, 0.0),
+        "stop": (1, 0.0),
+    }
+    assert recall_by_kind(videos, seen, 0.25, span=True)["dissolve"].share.value == 1.0
+
+
+def test_span_counts_hold_what_f1_needs() -> None:
+    videos = {"a": video("a", (boundary(2.0), boundary(5.0, "dissolve", 1.0, 1.0)))}
+    counts = span_counts(videos, {"a": found(2.1, 4.1, 20.0)}, (0.05, 0.25))
+    assert counts.tp.tolist() == [[1, 2]]
+    assert counts.positives.tolist() == [[2, 2]]
+    assert counts.detections.tolist() == [[3, 3]]
+
+
+def test_a_moment_is_laid_to_a_distractor_up_to_half_a_second_after_it() -> None:
+    shake = [CompositeDistractor(2.0, 4.0, "shake"), CompositeDistractor(6.0, 7.0, "shake")]
+    assert during(np.array([1.99, 2.0, 3.0, 4.5, 4.51, 7.2]), shake) == 4
+    overlapping = [CompositeDistractor(2.0, 4.0, "shake"), CompositeDistractor(4.2, 5.0, "shake")]
+    assert during(np.array([4.3]), overlapping) == 1  # once, though both could have caused it
+
+
+def test_false_alarms_are_counted_an_hour_of_video() -> None:
+    flash = (CompositeDistractor(10.0, 10.1, "flash"),)
+    videos = {"a": video("a", distractors=flash), "b": video("b", distractors=flash)}  # 72 s: a fiftieth
+    alarms = false_alarms(videos, {"a": found(10.0, 30.0), "b": found(10.2)})
+    assert alarms.distractors == 2
+    assert alarms.hours == pytest.approx(0.02)
+    assert alarms.count == 2
+    assert alarms.during.value == pytest.approx(100)
+    assert alarms.all.value == pytest.approx(150)
+
+
+def test_false_alarms_go_by_onsets() -> None:
+    flash = (CompositeDistractor(10.0, 10.1, "flash"),)
+    late = Found(np.array([11.0]), np.array([10.0]), np.array([12.0]), np.array([10.0]))
+    assert false_alarms({"a": video("a", distractors=flash)}, {"a": late}).count == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "low", "high"), [(0, 0.0, 3.689), (1, 0.0253, 5.572), (10, 4.795, 18.39), (100, 81.36, 121.63)]
+)
+def test_the_poisson_interval_is_that_of_the_tables(count: int, low: float, high: float) -> None:
+    assert poisson_interval(count) == pytest.approx((low, high), rel=1e-3, abs=1e-6)

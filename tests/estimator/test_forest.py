@@ -1,0 +1,108 @@
+"""Trees as arrays: the walk, the rounding of thresholds, the file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ongebd.errors import ConfigError
+from ongebd.estimator.forest import Forest, rounded_down
+
+INPUTS = 6
+
+
+def grown(rng: np.random.Generator, leaves: int) -> tuple[list[float], ...]:
+    """A tree of so many leaves, split at random."""
+    nodes = [[0, np.inf, 0, 0, float(rng.normal())]]
+    while sum(node[2] == at for at, node in enumerate(nodes)) < leaves:
+        at = rng.choice([at for at, node in enumerate(nodes) if node[2] == at])
+        nodes[at] = [int(rng.integers(INPUTS)), float(rng.normal()), len(nodes), len(nodes) + 1, 0.0]
+        nodes += [[0, np.inf, len(nodes) + i, len(nodes) + i, float(rng.normal())] for i in (0, 1)]
+    return tuple(map(list, zip(*nodes, strict=True)))
+
+
+def forest(seed: int = 0, members: int = 4, views: int = 2) -> Forest:
+    rng = np.random.default_rng(seed)
+    trees = [[grown(rng, int(rng.integers(1, 9))) for _ in range(rng.integers(1, 5))] for _ in range(members)]
+    return Forest.of(trees, sorted(i % views for i in range(members)))
+
+
+def walked(trees: Forest, x: np.ndarray) -> list[float]:
+    """What each view says of one row, tree by tree."""
+    sums = np.zeros(len(trees.view))
+    for root, member in zip(trees.root, trees.member, strict=True):
+        at = root
+        while trees.left[at] != at:
+            at = trees.left[at] if x[trees.feature[at]] <= trees.threshold[at] else trees.right[at]
+        sums[member] += trees.value[at]
+    chances = 1 / (1 + np.exp(-sums))
+    return [chances[trees.view == view].mean() for view in range(trees.views)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1000), st.integers(1, 5), st.integers(1, 6))
+def test_all_trees_at_once_say_what_each_says_alone(seed, members, count):
+    trees = forest(seed, members, views=min(2, members))
+    x = np.random.default_rng(seed).normal(size=(count, INPUTS)).astype(np.float32)
+    scores = trees.scores(x)
+    np.testing.assert_allclose(scores, [walked(trees, row) for row in x], rtol=1e-12)
+    for row, score in zip(x, scores, strict=True):
+        np.testing.assert_array_equal(
+            trees.scores(row[None])[0], score, "a row hangs on no other, to the bit"
+        )
+
+
+@given(st.floats(-(2.0**99), 2.0**99), st.floats(-(2.0**99), 2.0**99, width=32), st.integers(-1, 1))
+def test_a_rounded_threshold_parts_float32_numbers_alike(threshold, x, steps):
+    for number in (np.float32(x), np.nextafter(np.float32(threshold), np.float32(steps * 1e38))):
+        assert (np.float64(number) <= threshold) == bool(number <= rounded_down(threshold))
+
+
+def test_a_file_gives_the_same_trees_and_needs_no_pickle(tmp_path):
+    trees = forest()
+    trees.save(tmp_path / "trees.npz")
+    read = Forest.load(tmp_path / "trees.npz")
+    x = np.random.default_rng(1).normal(size=(9, INPUTS)).astype(np.float32)
+    np.testing.assert_array_equal(read.scores(x), trees.scores(x))
+    assert all(array.dtype != object for array in np.load(tmp_path / "trees.npz").values())
+
+
+def test_what_is_no_file_of_trees_is_refused(tmp_path):
+    (tmp_path / "text.npz").write_text("no zip")
+    np.savez(tmp_path / "other.npz", a=np.arange(3))
+    np.savez(tmp_path / "pickle.npz", feature=np.array([{}], object))
+    for name in ("text", "other", "pickle", "missing"):
+        with pytest.raises(ConfigError, match=f"{name}.npz: no trees can be read from it"):
+            Forest.load(tmp_path / f"{name}.npz")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"left": np.int32([9, 1, 2])}, "a child that is not there"),
+        ({"feature": np.int32([-1, 0, 0])}, "an input below 0"),
+        ({"value": np.float64([0, np.nan, 1])}, "not a number"),
+        ({"left": np.int32([0, 1, 2])}, "comes to no leaf"),
+        ({"value": np.float64([0, 1])}, "do not fit"),
+        ({"member": np.int32([1])}, "do not ascend"),
+        ({"view": np.int32([0, 1])}, "as many members"),
+    ],
+)
+def test_arrays_that_make_no_trees_are_refused(change, message):
+    stump = Forest.of([[([0, 0, 0], [0.5, np.inf, np.inf], [1, 1, 2], [2, 1, 2], [0.0, -1.0, 3.0])]], [0])
+    with pytest.raises(ConfigError, match=message):
+        replace(stump, **change)
+
+
+def test_too_few_inputs_are_refused():
+    with pytest.raises(ConfigError, match=r"inputs are wanted, not \(1, 1\)"):
+        forest().scores(np.zeros((1, 1), np.float32))
+
+
+def test_parameters_are_counted():
+    tree = grown(np.random.default_rng(0), 5)
+    assert Forest.of([[tree], [tree]], [0, 0]).parameters == 2 * (2 * 4 + 5)

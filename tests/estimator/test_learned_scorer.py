@@ -1,0 +1,186 @@
+"""A learned method at work: views that look ahead, the end of a stream, files that do not fit."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ongebd.errors import ConfigError
+from ongebd.estimator.cues import Context, cue_matrix
+from ongebd.estimator.forest import Forest
+from ongebd.estimator.learned import (
+    COLD,
+    LearnedFacts,
+    LearnedModel,
+    LearnedScorer,
+    learned_facts,
+    learned_model,
+)
+from ongebd.training.boosted_trees import write_weights
+
+DIM = 56 * 56 + 16
+TABLE = ((0.1, 0.6), (0.5, 0.4), (0.9, 0.1))
+
+
+def stump(feature: int, threshold: float, low: float, high: float):
+    return ([feature, 0, 0], [threshold, np.inf, np.inf], [1, 1, 2], [2, 1, 2], [0.0, low, high])
+
+
+def model(delays: tuple[int, ...], latency: int) -> LearnedModel:
+    """Views that look at one cue each: the error to the frame before."""
+    forest = Forest.of(
+        [[stump(0, 0.01 * (i + 1), -2.0, 1.0 + i)] for i in range(len(delays))], [*range(len(delays))]
+    )
+    facts = replace(
+        learned_facts("immediate"), name="test", delays=delays, latency=latency, groups=("horizons",)
+    )
+    return LearnedModel(facts, forest)
+
+
+def stream(count: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    scale = np.where(rng.random((count, 1)) < 0.3, 0.6, 0.05)
+    walk = 1 + np.abs(np.cumsum(scale * rng.normal(size=(count, 16)), axis=0))
+    return np.concatenate([walk, np.zeros((count, 56 * 56))], axis=1).astype(np.float32)
+
+
+def all_scores(scorer: LearnedScorer, features: np.ndarray) -> list[float | None]:
+    """One for each frame, in order."""
+    said = [scorer.update(feature, n / 24) for n, feature in enumerate(features)]
+    return said[scorer.latency :] + list(scorer.flush())
+
+
+def by_hand(chosen: LearnedModel, features: np.ndarray) -> list[float | None]:
+    """The rule as it is said: the mean of what the views say of a frame, each at its own time."""
+    cues = cue_matrix(features, chosen.facts.groups)
+    context = Context(cues.shape[1])
+    spoken = chosen.forest.scores(np.stack([context.update(row) for row in cues]))
+    scores: list[float | None] = []
+    for frame in range(len(features)):
+        said = [
+            spoken[frame + delay, view]
+            for view, delay in enumerate(chosen.facts.delays)
+            if frame + delay < len(features)
+        ]
+        scores.append(float(sum(said) / len(said)) if said and frame >= COLD else None)
+    return scores
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from([((0,), 0), ((0, 3), 3), ((2, 5), 6), ((4,), 4), ((0, 6, 9), 12)]),
+    st.integers(1, 40),
+    st.integers(0, 99),
+)
+def test_a_score_is_the_mean_of_what_all_views_say_of_a_frame(shape, count, seed):
+    chosen, features = model(*shape), stream(count, seed)
+    assert all_scores(LearnedScorer(chosen, DIM), features) == by_hand(chosen, features)
+
+
+def test_the_end_of_a_stream_is_judged_by_the_views_that_have_spoken():
+    chosen, longer = model((0, 6), 6), stream(36)
+    features = longer[:30]
+    whole, ended = by_hand(chosen, longer), all_scores(LearnedScorer(chosen, DIM), features)
+    assert ended[:24] == whole[:24]
+    first_view = by_hand(model((0,), 0), features)
+    assert ended[24:] == first_view[24:]
+    assert all_scores(LearnedScorer(model((6,), 6), DIM), features)[24:] == [None] * 6, "no view has spoken"
+
+
+def test_nothing_is_said_of_the_first_frames():
+    assert all_scores(LearnedScorer(model((0,), 0), DIM), stream(12))[:COLD] == [None] * COLD
+    assert all_scores(LearnedScorer(model((0, 3), 3), DIM), stream(2)) == [None, None]
+
+
+def test_streams_share_a_model_and_nothing_else_and_reset_forgets():
+    chosen = model((0, 3), 3)
+    one, two = LearnedScorer(chosen, DIM), LearnedScorer(chosen, DIM)
+    features, others = stream(30, 1), stream(30, 2)
+    mixed = [(one.update(a, 0.0), two.update(b, 0.0)) for a, b in zip(features, others, strict=True)]
+    alone = LearnedScorer(chosen, DIM)
+    assert [a for a, _ in mixed] == [alone.update(feature, 0.0) for feature in features]
+    one.reset()
+    assert [one.update(feature, 0.0) for feature in others] == [b for _, b in mixed]
+
+
+@pytest.mark.parametrize("name", ["immediate", "half-second"])
+def test_the_weights_in_the_package_fit_their_description(name):
+    loaded = learned_model(name)
+    assert loaded is learned_model(name)
+    assert loaded.facts == learned_facts(name)
+    assert loaded.facts.parameters == loaded.forest.parameters
+    assert loaded.facts.latency <= 12, "half a second"
+    assert (loaded.facts.latency == 0) == (name == "immediate")
+    assert 0.5 in [sensitivity for sensitivity, _ in loaded.facts.sensitivities]
+    scorer = LearnedScorer(loaded, 1280 + 56 * 56)
+    assert scorer.state_bytes <= 350_000
+    assert (scorer.name, scorer.latency) == (name, loaded.facts.latency)
+
+
+def test_a_threshold_lies_on_a_line_between_those_of_the_table():
+    facts = replace(learned_facts("immediate"), sensitivities=TABLE)
+    assert [round(facts.threshold(s), 3) for s in (0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)] == [
+        0.6,
+        0.6,
+        0.5,
+        0.4,
+        0.25,
+        0.1,
+        0.1,
+    ]
+
+
+@pytest.fixture
+def written(tmp_path):
+    return write_weights(
+        tmp_path,
+        "mine",
+        model((0, 3), 3).forest,
+        what="a test",
+        trained_on="nothing",
+        groups=["horizons"],
+        delays=[0, 3],
+        latency=3,
+        settings={"min_gap": 0.5, "max_run": 0.0, "rearm": 0.7},
+        sensitivities=TABLE,
+    )
+
+
+def test_weights_are_read_as_they_were_written(written, tmp_path):
+    assert LearnedModel.read(tmp_path, "mine").facts == written.facts
+    assert (written.facts.min_gap, written.facts.rearm) == (0.5, 0.7)
+    assert all_scores(LearnedScorer(written, DIM), stream(20)) == by_hand(model((0, 3), 3), stream(20))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": 9}, "format 9"),
+        ({"cues": ["a"]}, "other cues"),
+        ({"delays": [0, 4]}, "delays must lie from 0 to the latency"),
+        ({"delays": [0]}, "trees with 2 views"),
+        ({"sensitivities": [[0.1, 0.2], [0.5, 0.4]]}, "thresholds must fall"),
+        ({"sensitivities": []}, "thresholds must fall"),
+        ({"settings": {}}, "damaged"),
+        ({"sha256": "0"}, r"is not the file that mine\.json describes"),
+    ],
+)
+def test_a_description_that_does_not_fit_is_refused(written, tmp_path, change, message):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(ConfigError, match=message):
+        LearnedModel.read(tmp_path, "mine")
+
+
+def test_a_missing_or_broken_file_is_refused(written, tmp_path):
+    (tmp_path / "mine.npz").unlink()
+    with pytest.raises(ConfigError, match=r"mine\.npz: cannot be read"):
+        LearnedModel.read(tmp_path, "mine")
+    (tmp_path / "mine.json").write_text("{")
+    with pytest.raises(ConfigError, match=r"mine\.json: damaged"):
+        LearnedFacts.read(tmp_path / "mine.json")

@@ -1,0 +1,93 @@
+"""One knob for all methods, which stands for the τ or the threshold of each."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ongebd import StreamConfig, load
+from ongebd.errors import ConfigError
+
+WINDOW_MEAN, IMMEDIATE = load("window-mean"), load("immediate")
+within = st.floats(0.001, 0.999)
+
+
+@given(within, within)
+def test_higher_never_asks_for_more_of_a_boundary(one, other):
+    low, high = sorted((one, other))
+    assert WINDOW_MEAN.configured(sensitivity=low).tau >= WINDOW_MEAN.configured(sensitivity=high).tau
+    for model in (IMMEDIATE, load("half-second")):
+        thresholds = [model.configured(sensitivity=s).threshold for s in (low, high)]
+        assert thresholds[0] >= thresholds[1] > 0
+        assert thresholds[0] < 1
+
+
+@pytest.mark.parametrize("name", ["window-mean", "persistence", "predictability", "immediate", "half-second"])
+def test_a_half_is_what_a_model_does_by_itself(name):
+    model = load(name)
+    own, half = model.configured(), model.configured(sensitivity=0.5)
+    assert (half.tau, half.threshold, half.head) == (own.tau, own.threshold, own.head)
+
+
+def test_a_quarter_less_doubles_tau():
+    taus = [WINDOW_MEAN.configured(sensitivity=s).tau for s in (0.25, 0.5, 0.75)]
+    assert taus == [5.0, 2.5, 1.25]
+
+
+@given(within, st.sampled_from([WINDOW_MEAN, IMMEDIATE]))
+def test_settings_that_were_filled_may_be_filled_again(sensitivity, model):
+    once = model.configured(sensitivity=sensitivity)
+    assert model.configured(once) == once
+    assert once.sensitivity == sensitivity
+    assert model.configured(model.configured()) == model.configured()
+
+
+def test_what_is_set_holds_over_a_default_of_the_other():
+    pool = IMMEDIATE.configured(sensitivity=0.7)
+    assert StreamConfig(threshold=0.4).filled(pool) == pool.changed({"sensitivity": None, "threshold": 0.4})
+    wanted = IMMEDIATE.configured(StreamConfig(sensitivity=0.2).filled(pool))
+    assert wanted == IMMEDIATE.configured(sensitivity=0.2)
+    assert IMMEDIATE.configured(threshold=0.4).sensitivity is None
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        (
+            "immediate",
+            {"sensitivity": 0.7, "threshold": 0.9},
+            "stands for threshold: give the one or the other",
+        ),
+        ("window-mean", {"sensitivity": 0.7, "tau": 9}, "stands for tau: give the one or the other"),
+        ("window-mean", {"sensitivity": 0.7, "threshold": 0.9}, "stands for threshold"),
+        ("clock", {"sensitivity": 0.7}, "^clock has no sensitivity: leave it out, or name another model$"),
+        (
+            "window-mean",
+            {"sensitivity": 0.7, "head": "threshold"},
+            "window-mean with the head threshold has no",
+        ),
+        (
+            "immediate",
+            {"tau": 3},
+            "^immediate has no tau: more or fewer boundaries are had by its sensitivity$",
+        ),
+        ("half-second", {"window": 3}, "half-second has no window"),
+        ("immediate", {"head": "obd"}, "head obd needs a value: set tau, delta, warmup, min_std, min_error"),
+        ("immediate", {"sensitivity": 0}, "sensitivity must lie between 0 and 1"),
+        ("immediate", {"sensitivity": float("nan")}, "sensitivity must lie between 0 and 1"),
+        ("immediate", {"rearm": 0}, "rearm must be a number above 0 and at most 1"),
+        ("immediate", {"threshold": 0}, "threshold must be a number above 0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(name, settings, message):
+    with pytest.raises(ConfigError, match=message) as refused:
+        load(name).configured(**settings)
+    assert "\n" not in str(refused.value)
+
+
+def test_another_head_can_judge_the_scores_of_a_learned_model():
+    values = {"tau": 3.0, "delta": 21, "warmup": 8, "min_std": 0.01, "min_error": 0.1}
+    filled = IMMEDIATE.configured(head="obd", **values)
+    assert filled.new_head().threshold == 0.1
+    assert IMMEDIATE.configured(head="threshold").threshold == IMMEDIATE.defaults.threshold
