@@ -29,13 +29,14 @@ app.command(
     name="detect",
     help="Find the event boundaries of videos, as they stream.",
     help_epilogue=(
-        "What stands in brackets is the value of the default model; other models have their own.\n\n"
+        "What stands in brackets is the value of the model named there, or of all.\n\n"
         "Exit status: 0; 2 if a source was refused or broke off (what was found until then is kept); 130"
         " after Ctrl-C (likewise)."
     ),
 )
 app.command("ongebd.cli.evaluate:evaluate", name="evaluate", help="Score boundaries against labels.")
 app.command("ongebd.cli.models:models", name="models", help="List the methods that can be named.")
+app.command("ongebd.cli.bench:bench", name="bench", help="Measure how fast the methods are on this machine.")
 app.command("ongebd.cli.compose:compose", name="compose", help="Make labelled videos out of clips.")
 app.command("ongebd.cli.extract:extract", name="extract", help="Store the features of videos, for training.")
 app.command("ongebd.cli.train:train", name="train", help="Train the paper's anticipator on stored features.")

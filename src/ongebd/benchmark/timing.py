@@ -1,0 +1,129 @@
+"""Measuring frames: samples, medians with their spread, and latencies."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+WARM_UP = 0.25
+"""Seconds at most of frames that are not counted, before something is measured for the first time."""
+WARM_FRAMES = 10
+LEAST_FRAMES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A median with the smallest and the largest of what it is the median of."""
+
+    median: float
+    low: float
+    high: float
+    turns: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Of at least one value."""
+        return cls(statistics.median(values), min(values), max(values), tuple(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One turn of something.
+
+    Attributes:
+        frames: How many frames it took.
+        seconds: In how long.
+        latencies: Seconds of each, where they came one by one.
+    """
+
+    frames: int
+    seconds: float
+    latencies: tuple[float, ...] = ()
+
+    @property
+    def fps(self) -> float:
+        """Frames a second."""
+        return self.frames / self.seconds
+
+
+@dataclass(slots=True)
+class Cell:
+    """One thing that is measured, some seconds a turn.
+
+    Attributes:
+        run: Takes seconds and measures for about as long.
+        samples: One a turn.
+    """
+
+    run: Callable[[float], Sample]
+    samples: list[Sample] = field(default_factory=list)
+
+    def turn(self, seconds: float) -> None:
+        """Measure once more."""
+        self.samples.append(self.run(seconds))
+
+    @property
+    def fps(self) -> Spread | None:
+        """Frames a second, over the turns; None before the first."""
+        return Spread.of([sample.fps for sample in self.samples]) if self.samples else None
+
+    def latencies(self) -> list[float]:
+        """Of all frames of all turns, in order of size, seconds."""
+        return sorted(latency for sample in self.samples for latency in sample.latencies)
+
+
+class OneByOne:
+    """Calls something for one frame after another, each timed.
+
+    Args:
+        step: Takes the number of the frame; it is done when it returns.
+        chunk: A turn is a multiple of so many frames, of a method that works on as many at once.
+    """
+
+    def __init__(self, step: Callable[[int], Any], chunk: int = 1) -> None:
+        self._step = step
+        self._chunk = chunk
+        self._next = 0
+
+    def __call__(self, seconds: float) -> Sample:
+        """Go on for about so many seconds, and for three frames at least."""
+        if not self._next:
+            self._warm_up()
+        taken: list[float] = []
+        began = last = time.perf_counter()
+        while last - began < seconds or len(taken) < LEAST_FRAMES or len(taken) % self._chunk:
+            self._step(self._next)
+            self._next += 1
+            now = time.perf_counter()
+            taken.append(now - last)
+            last = now
+        return Sample(len(taken), last - began, tuple(taken))
+
+    def _warm_up(self) -> None:
+        began = time.perf_counter()
+        while self._next < WARM_FRAMES * self._chunk and (
+            self._next < 1 or time.perf_counter() - began < WARM_UP
+        ):
+            self._step(self._next)
+            self._next += 1
+
+
+def percentiles(ordered: Sequence[float]) -> dict[str, float]:
+    """p50, p95, p99 and the largest of values in order of size.
+
+    >>> percentiles([float(n) for n in range(101)])
+    {'p50': 50.0, 'p95': 95.0, 'p99': 99.0, 'max': 100.0}
+    """
+    if not ordered:
+        return {}
+    at = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
+    return {name: ordered[round(share * (len(ordered) - 1))] for name, share in at.items()}
+
+
+def ratio(ours: Cell, theirs: Cell) -> Spread | None:
+    """How many times as many frames a second, turn by turn; None where one of them has no turn."""
+    pairs = list(zip(ours.samples, theirs.samples, strict=False))
+    return Spread.of([a.fps / b.fps for a, b in pairs]) if pairs else None

@@ -1,0 +1,127 @@
+"""`ongebd bench`: how fast every method is on this machine."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.markup import escape
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from ongebd.benchmark import Bench, BenchPlan
+from ongebd.benchmark.plan import parse_methods, parse_streams
+from ongebd.benchmark.report import bench_tables, headline, write_bench
+from ongebd.cli.bars import StderrBar
+from ongebd.cli.tables import print_tables
+from ongebd.evaluation.report import check_folder
+
+_PATIENCE = 2.0  # seconds without a bar
+CPU_STREAMS, GPU_STREAMS = "1,4,16", "1,16,64,256"
+
+
+def bench(
+    *,
+    methods: str | None = None,
+    device: str = "cpu",
+    runtime: str = "onnxruntime",
+    precision: str | None = None,
+    streams: str | None = None,
+    video: Path | None = None,
+    repeats: int = 3,
+    seconds: float = 0.5,
+    threads: int = 1,
+    out: Annotated[Path | None, Parameter(alias="-o")] = None,
+    quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
+) -> int:
+    """Measure how fast the methods are on this machine, with torch's own way beside each in the same run.
+
+    Parameters, operations, frames a second and latencies of one stream; many streams; and with --video a file
+    from its beginning to its end. Everything is made ready first and then measured in turns. The paper's
+    methods have random weights, on which speed does not depend. Ctrl-C gives what was measured until then.
+
+    Parameters
+    ----------
+    methods
+        Names with commas between, as `ongebd models` lists them, without FOLDER for random weights. Default:
+        the default model, window-mean, persistence, the paper's five, and PySceneDetect and TransNetV2.
+    device
+        cpu, cuda or cuda:N.
+    runtime
+        What runs networks on the CPU: onnxruntime or openvino.
+    precision
+        In what networks compute. CPU: float32, or with openvino bfloat16; GPU: float16, bfloat16 or float32.
+        Default: float32 on the CPU, float16 on a GPU.
+    streams
+        How many at once, with commas between; 0 for none. Default: 1,4,16 on the CPU, 1,16,64,256 on a GPU.
+    video
+        A file to be read from its beginning to its end.
+    repeats
+        Turns; medians are taken of them.
+    seconds
+        Of each measurement in a turn.
+    threads
+        CPU threads for one frame's inference.
+    out
+        Folder for bench.md, bench.json and bench.png.
+    quiet
+        No progress.
+    """  # noqa: D405, D411, D416 - `methods` is a parameter, and no section
+    if out is not None:
+        check_folder(out)
+    many = streams if streams is not None else CPU_STREAMS if device == "cpu" else GPU_STREAMS
+    plan = BenchPlan(
+        methods=None if methods is None else parse_methods(methods),
+        device=device,
+        runtime=runtime,
+        precision=precision,
+        streams=() if many.strip() == "0" else parse_streams(many),
+        video=video,
+        repeats=repeats,
+        seconds=seconds,
+        threads=threads,
+    )
+    with _Progress(quiet=quiet) as progress:
+        running = Bench(plan, progress.show)
+        stopped = False
+        try:
+            running.run()
+        except KeyboardInterrupt:
+            stopped = True
+    result = running.result
+    if stopped and not result.measured:
+        return 130
+    print_tables(bench_tables(result), headline(result))
+    if out is not None:
+        for file in write_bench(result, out):
+            progress.say(f"wrote {file}")
+    return 130 if stopped else 0
+
+
+class _Progress(StderrBar):
+    """A bar on a terminal, once it takes more than two seconds."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        super().__init__(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TimeElapsedColumn(),
+            quiet=quiet,
+        )
+        self._began = time.monotonic()
+        self._shown = False
+
+    def __enter__(self) -> _Progress:
+        return self  # the bar begins in `show`
+
+    def show(self, what: str, done: int, parts: int) -> None:
+        """So many of all parts are done."""
+        if self._bar is None or time.monotonic() - self._began < _PATIENCE:
+            return
+        if not self._shown:
+            self._shown = True
+            self._task = self._bar.add_task("", total=None)
+            self._bar.start()
+        self._bar.update(self._task, description=escape(what), completed=done, total=parts or None)

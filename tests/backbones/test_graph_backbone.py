@@ -1,0 +1,144 @@
+"""Backbones run by another CPU runtime, or in another precision."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from ongebd import backbones
+from ongebd.backbones.graph_backbone import GraphBackbone, on_cpu_runtime
+from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.streaming import load
+from ongebd.streaming.cpu_runtime import on_cpu_runtime as model_on_cpu_runtime
+
+
+@pytest.fixture(scope="module")
+def pictures(make_scene) -> np.ndarray:
+    crop = backbones.get().crop
+    return np.stack([crop(make_scene(seed)) for seed in range(3)])
+
+
+def apart(ours: np.ndarray, wanted: np.ndarray) -> float:
+    return float(np.linalg.norm(ours - wanted) / np.linalg.norm(wanted))
+
+
+@pytest.mark.parametrize("name", ["efficientnet_lite0", "efficientnet_lite0_whole"])
+class TestOpenVino:
+    @pytest.fixture(autouse=True)
+    def _installed(self):
+        pytest.importorskip("openvino", reason="the extra `openvino` is not installed")
+
+    def test_float32_is_that_of_onnxruntime_to_rounding(self, name, pictures):
+        plain, ours = backbones.get(name), backbones.get(name, runtime="openvino")
+        assert apart(ours.embed(pictures), plain.embed(pictures)) < 1e-4
+        assert ours.identity == plain.identity
+        assert (ours.dim, ours.input_size, ours.view) == (plain.dim, plain.input_size, plain.view)
+
+    def test_bfloat16_where_the_processor_has_it_and_never_unasked(self, name, pictures):
+        plain = backbones.get(name)
+        ours = backbones.get(name, runtime="openvino", precision="bfloat16")
+        assert ours.identity == f"{plain.identity.replace('+', '')}+bfloat16" or "whole" in name
+        try:
+            found = ours.embed(pictures)
+        except ConfigError as problem:
+            assert "does not compute in bfloat16" in str(problem)  # noqa: PT017 - either is right
+            return
+        wanted = plain.embed(pictures)
+        assert found.dtype == np.float32
+        assert 1e-4 < apart(found[:, :1280], wanted[:, :1280]) < 0.3
+
+    def test_the_same_bits_in_any_company_and_thread(self, name, pictures):
+        ours = backbones.get(name, runtime="openvino")
+        together = ours.embed(pictures)
+        with ThreadPoolExecutor(3) as threads:
+            alone = list(threads.map(lambda n: ours.embed(pictures[n : n + 1])[0], [0, 1, 2] * 3))
+        assert all((feature == together[n % 3]).all() for n, feature in enumerate(alone))
+        assert ours.embed(pictures[:0]).shape == (0, ours.dim)
+
+
+def test_a_model_on_openvino_is_a_model():
+    pytest.importorskip("openvino", reason="the extra `openvino` is not installed")
+    model = model_on_cpu_runtime(load("window-mean"), "openvino")
+    again = pickle.loads(pickle.dumps(model))
+    assert repr(again.backbone) == repr(model.backbone)
+    assert "openvino" in repr(model.backbone)
+    picture = np.full((120, 160, 3), 9, np.uint8)
+    for one in (model, again):
+        assert one.stream(tau=3).update(picture, 0.0).error == 0
+
+
+@pytest.mark.parametrize(
+    ("runtime", "precision", "said"),
+    [
+        ("tensorrt", "float32", "runtime must be onnxruntime or openvino, not 'tensorrt'"),
+        ("onnxruntime", "bfloat16", "onnxruntime computes in float32 here, not in bfloat16"),
+        ("openvino", "int8", "on the CPU networks compute in float32 or bfloat16, not in int8"),
+    ],
+)
+def test_what_there_is_not(runtime, precision, said):
+    with pytest.raises(ConfigError, match=said):
+        backbones.get(runtime=runtime, precision=precision)
+
+
+def test_a_gpu_has_none(pictures):
+    with pytest.raises(ConfigError, match="openvino runs it on the CPU"):
+        backbones.get(runtime="openvino", device="cuda")
+
+
+def test_without_the_package_one_line_says_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    with pytest.raises(
+        MissingExtraError, match=r'^openvino is not installed: pip install "ongebd\[openvino\]"$'
+    ):
+        GraphBackbone(backbones.get(), "openvino")
+
+
+def test_what_has_no_network_stays_as_it_is():
+    plain, clock = backbones.get(), load("clock").backbone
+    assert on_cpu_runtime(plain) is plain
+    assert on_cpu_runtime(clock) is clock
+
+
+class TestTorchNetworks:
+    @pytest.fixture(autouse=True)
+    def _torch(self):
+        pytest.importorskip("torch")
+        pytest.importorskip("onnx")
+
+    def test_a_resnet50s_graph_gives_its_features(self, pictures):
+        from ongebd.benchmark.random_weights import resnet50_backbone
+
+        plain = resnet50_backbone()
+        ours = on_cpu_runtime(plain, "onnxruntime")
+        assert apart(ours.embed(pictures[:1]), plain.embed(pictures[:1])) < 1e-4
+
+    def test_another_network_has_no_graph(self):
+        import torch
+
+        from ongebd.backbones.torch_backbone import TorchBackbone
+
+        own = TorchBackbone("own", torch.nn.Conv2d(3, 4, 1), dim=4, input_size=8, resize_size=8)
+        with pytest.raises(ConfigError, match="own: there is no graph of this backbone"):
+            on_cpu_runtime(own)
+
+    def test_an_anticipator_by_openvino(self, tmp_path):
+        pytest.importorskip("openvino", reason="the extra `openvino` is not installed")
+        from ongebd.estimator.anticipator import AnticipatorConfig, ConsistentEventAnticipator
+        from ongebd.estimator.onnx_anticipator import OnnxAnticipator
+        from ongebd.estimator.openvino_anticipator import OpenVinoAnticipator
+        from ongebd.training.onnx_export import export_onnx
+
+        shape = AnticipatorConfig(dim=16, width=16, ffn=16, heads=2, layers=2)
+        export_onnx(ConsistentEventAnticipator(shape).eval(), tmp_path / "model.onnx")
+        wanted = OnnxAnticipator(tmp_path / "model.onnx", "cea", 8)
+        ours = OpenVinoAnticipator(tmp_path / "model.onnx", "cea", 8, "float32")
+        past = np.random.default_rng(0).random((8, 16), np.float32)
+        for length in (1, 5, 8):
+            assert ours.anticipate(past[:length]) == pytest.approx(wanted.anticipate(past[:length]), abs=1e-4)
+        missing = OpenVinoAnticipator(tmp_path / "gone.onnx", "cea", 8, "float32")
+        with pytest.raises(ConfigError, match=r"gone\.onnx: cannot be read"):
+            missing.anticipate(past)

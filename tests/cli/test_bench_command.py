@@ -1,0 +1,100 @@
+"""`ongebd bench`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ongebd.benchmark import run as run_module
+from ongebd.benchmark import timing
+from ongebd.cli import main
+
+ONE = ["bench", "--methods", "persistence", "--repeats", "1", "--seconds", "0.001"]
+QUICK = [*ONE, "--streams", "0"]
+
+
+@pytest.fixture(autouse=True)
+def _light(monkeypatch):
+    """Without the processes that tell the memory, and with little warming up."""
+    monkeypatch.setattr(timing, "WARM_UP", 0.0)
+    monkeypatch.setattr(run_module, "peak_memory", lambda _subject, _plan: 2**20)
+
+
+def test_tables_on_the_terminal_and_files(tmp_path, capsys):
+    assert main([*QUICK, "--out", str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    for part in ("What it was measured on", "Size and cost of a frame", "One stream", "persistence"):
+        assert part in out
+    assert "Many streams" not in out
+    assert [line.split()[0] for line in err.splitlines()] == ["wrote"] * 3
+    said = json.loads((tmp_path / "bench.json").read_text())
+    assert said["plan"]["streams"] == []
+    assert {file.name for file in tmp_path.iterdir()} == {"bench.md", "bench.json", "bench.png"}
+
+
+def test_nothing_is_written_unasked(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(QUICK) == 0
+    assert capsys.readouterr().err == ""
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--methods", "no-such"], "unknown method 'no-such'"),
+        (["--methods", ","], "--methods names none"),
+        (["--streams", "1,x"], "'x' is none"),
+        (["--streams", ""], "--streams is given an empty value"),
+        (["--device", "tpu"], "--device must be cpu, cuda or cuda:N"),
+        (["--device", "cuda:77"], "cuda:77|torch is not installed"),
+        (["--runtime", "tensorrt"], "runtime must be onnxruntime or openvino"),
+        (["--precision", "bfloat16"], "take openvino"),
+        (["--repeats", "0"], "--repeats must be at least 1"),
+        (["--repeats", "1.5"], "a whole number is wanted"),
+        (["--seconds", "-1"], "--seconds must be above 0"),
+        (["--video", "gone.mp4"], "--video gone.mp4: there is no such file"),
+        (["--out", "file"], "--out file: is a file"),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(arguments, said, capfd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("no video")
+    assert main(["bench", *arguments]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert any(part in err for part in said.split("|"))
+
+
+def test_a_video_that_is_none(capfd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("text.mp4").write_text("no video")
+    assert main([*QUICK, "--video", "text.mp4"]) == 2
+    assert capfd.readouterr().err.startswith("ongebd: text.mp4: ")
+
+
+def test_an_interrupt_writes_what_was_measured(monkeypatch, tmp_path, capsys):
+    turn, count = run_module.Cell.turn, iter(range(100))
+
+    def interrupted(cell, seconds):
+        if next(count) == 3:
+            raise KeyboardInterrupt
+        turn(cell, seconds)
+
+    monkeypatch.setattr(run_module.Cell, "turn", interrupted)
+    assert main([*ONE, "--streams", "1", "--out", str(tmp_path)]) == 130
+    assert "stopped before its end" in capsys.readouterr().out
+    assert json.loads((tmp_path / "bench.json").read_text())["complete"] is False
+
+
+def test_an_interrupt_before_anything_was_measured(monkeypatch, tmp_path, capsys):
+    def interrupted(*_arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_module, "subjects", interrupted)
+    assert main([*QUICK, "--out", str(tmp_path / "new")]) == 130
+    assert capsys.readouterr().out == ""
+    assert not (tmp_path / "new").exists()
