@@ -39,6 +39,8 @@ Progress = Callable[[str, int, int], object]
 """Told what is being done, how many parts are done, and of how many as far as is known."""
 
 PICTURES, FEATURES = 16, 8
+GPU_DELAY = 0.005
+"""Seconds that a frame may wait for others in a pool on a GPU: its usual value there."""
 SOURCE = (1280, 720)
 """The source that the frames are thought to come from; a reader brings them to the method's own size."""
 WITHOUT_TORCH = "torch is not installed: no eager way to compare with, and no GFLOPs"
@@ -172,7 +174,8 @@ class Bench:
             runtime = open_runtime(
                 each.model, self.plan.device, self.plan.precision if self.plan.on_gpu else None, **options
             )
-            pool = StreamPool(each.model, runtime=runtime, on_result=_ignored)
+            delay = GPU_DELAY if self.plan.on_gpu else 0.0
+            pool = StreamPool(each.model, runtime=runtime, max_delay=delay, on_result=_ignored)
             held.callback(pool.close)  # which closes the runtime
             frames = _pictures(each, 4 * PICTURES)
             for streams in self.plan.streams:

@@ -181,6 +181,7 @@ def _watch_memory(device: str) -> int:
         return 0
     import torch
 
+    torch.cuda.init()  # type: ignore[no-untyped-call]
     torch.cuda.reset_peak_memory_stats(device)
     return int(torch.cuda.memory_allocated(device))
 
