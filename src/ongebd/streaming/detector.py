@@ -158,7 +158,8 @@ class OnlineDetector:
         if not self._held:
             return []
         now = self._held[-1][1]
-        return [self._handing_over(self._judge(score, now)) for score in self._scorer.flush()]
+        left = self._scorer.flush()[-len(self._held) :]  # the others were told at an earlier drain
+        return [self._handing_over(self._judge(score, now)) for score in left]
 
     def flush(self) -> Boundary | None:
         """Say that the stream is over: the boundary still open, if there is one.
