@@ -9,6 +9,8 @@ not mean being good on real events (benchmarks/real_clips.py).
 
 - The test set holds all kinds of boundary and distractor. Of each distractor by itself there are ten minutes
   without boundaries, over one standing picture (`--motion still`), where nothing else can fire.
+- With `--test` the test set is of folders that are there already: as by scripts/train_default_model.py,
+  whose learned models are then scored by what they said out of fold (`--predictions`).
 - `miniroad` and `estimator` among the methods are trained here, on composites of --train-clips; no clip of
   theirs may be in the test set. See `TRAININGS` in benchmarks/footage/making.py: some minutes on one core,
   on a quarter of an hour of video. That is far too little for them (Kinetics-GEBD has 52 hours), and says
@@ -29,8 +31,9 @@ import numpy as np
 from footage import composites_report as report
 from footage.films import films_of
 from footage.listening import Found, Listening
-from footage.making import Trained, clips_in, composed, distractor_sets, run, trained
+from footage.making import Trained, clips_in, composed, distractor_sets, joined, run, trained
 from footage.methods import Method, method_of, unique
+from footage.predicted import pairs, predicted, without_folders
 from footage.scores import clock_row
 
 from ongebd import backbones
@@ -80,8 +83,11 @@ def arguments() -> argparse.Namespace:
     )
     asker.add_argument("--train-clips", type=Path, nargs="+", help="folders of clips for the training set")
     asker.add_argument("--work", type=Path, required=True, help="folder for sets, features and models")
-    asker.add_argument("--methods", nargs="+", help="see benchmarks/footage/methods.py; all by default")
+    asker.add_argument("--test", type=Path, nargs="+", help="folders of composites that are the test set")
+    asker.add_argument("--predictions", nargs="+", default=[], metavar="NAME=FILE", help="of the test set")
+    asker.add_argument("--methods", nargs="*", help="see benchmarks/footage/methods.py; all by default")
     asker.add_argument("--add", nargs="+", default=[], help="more methods beside these")
+    asker.add_argument("--alarms", nargs="+", default=[], help="methods for the distractor sets only")
     asker.add_argument("--without", type=Path, help="file of names of clips that the test sets leave out")
     asker.add_argument("--videos", type=int, default=60, help="in the test set")
     asker.add_argument("--train-videos", type=int, default=45)
@@ -104,7 +110,8 @@ def arguments() -> argparse.Namespace:
 
 def measure(asked: argparse.Namespace) -> int:
     """All of it."""
-    names = list(asked.methods or [*UNTRAINED, *PEERS, *(TRAINED if asked.train_clips else ())]) + asked.add
+    usual = [*UNTRAINED, *PEERS, *(TRAINED if asked.train_clips else ())]
+    names = [*(usual if asked.methods is None else asked.methods), *asked.add]
     sets = make_sets(asked, [name for name in names if name in TRAINED])
     if asked.sets_only:
         return 0
@@ -115,8 +122,10 @@ def measure(asked: argparse.Namespace) -> int:
         films = [film for some in every for film in films_of({n: v.path for n, v in some.videos.items()})]
         listening.keep(backbones.get(name), FPS, films)
     labels = sets.test.labels()
-    found = listening.all(methods, films_of({n: v.path for n, v in sets.test.videos.items()}))
-    alarms = {motion: quiet(asked, listening, methods, of) for motion, of in sets.alone.items()}
+    found = dict(listening.all(methods, films_of({n: v.path for n, v in sets.test.videos.items()})))
+    found |= {name: predicted(name, Path(file), labels) for name, file in pairs(asked.predictions)}
+    listened = [*methods, *unique([method_of(name) for name in asked.alarms])]
+    alarms = {motion: quiet(asked, listening, listened, of) for motion, of in sets.alone.items()}
     clock, periods = clock_row(labels)
     period = periods[ABSOLUTE.index(0.25)]
     blind = {name: blind_clock(v.duration, period) for name, v in sets.test.videos.items()}
@@ -136,7 +145,10 @@ def make_sets(asked: argparse.Namespace, to_train: Sequence[str]) -> Sets:
     """The composites, and the models that are trained on composites."""
     folder = asked.work / "sets"
     clips = clips_in(asked.clips, asked.without)
-    test = composed(folder / "test", clips, "--videos", str(asked.videos), "--seed", str(SEED))
+    if asked.test:
+        test = joined(asked.test)
+    else:
+        test = composed(folder / "test", clips, "--videos", str(asked.videos), "--seed", str(SEED))
     kinds = [kind for kind in asked.distractors.split(",") if kind]
     alone = {
         motion: distractor_sets(folder, clips, motion, asked.minutes, SEED, kinds)
@@ -205,12 +217,8 @@ def _method(name: str, training: Mapping[str, Trained]) -> Method:
 
 def _shown(asked: argparse.Namespace) -> str:
     """The command line, without the machine's folders."""
-    places = {str(path) for path in (*asked.clips, *(asked.train_clips or ()), asked.work)}
-    words = [
-        "DIR" if word in places else word if not word.startswith("/") else Path(word).name
-        for word in sys.argv[1:]
-    ]
-    return shlex.join(words)
+    places = [*asked.clips, *(asked.train_clips or ()), *(asked.test or ()), asked.work]
+    return shlex.join(without_folders(sys.argv[1:], places))
 
 
 if __name__ == "__main__":

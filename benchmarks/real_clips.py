@@ -20,19 +20,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 from footage import real_report as report
 from footage.films import Film
 from footage.folds import FOLDS, cross_trained, cross_validated, fold_of
 from footage.listening import Found, Listening
 from footage.making import TRAININGS
 from footage.methods import Method, method_of, unique
+from footage.predicted import pairs, predicted, without_folders
 from footage.scores import Row, ceiling_row, clock_row, random_row, row
 
 from ongebd import backbones
 from ongebd.data import LabelSet, read_labels
-from ongebd.data.id_matching import match_ids
-from ongebd.data.predictions import read_predictions
 from ongebd.errors import LabelError, OngebdError
 
 PEERS = (
@@ -128,36 +126,6 @@ def films_of(labels: LabelSet, folders: Sequence[Path]) -> list[Film]:
     return [Film(v.id, files[v.id], v.duration + BEYOND) for v in labels.videos.values()]
 
 
-def pairs(texts: Sequence[str]) -> list[tuple[str, str]]:
-    """NAME=FOLDER."""
-    for text in texts:
-        if "=" not in text:
-            raise LabelError(f"--predictions {text}: give NAME=FOLDER")
-    return [(name, folder) for name, _, folder in (text.partition("=") for text in texts)]
-
-
-def predicted(name: str, folder: Path, labels: LabelSet) -> dict[str, Found]:
-    """Predictions in a file or a folder, by the labels' ids.
-
-    Raises:
-        LabelError: A rated clip has none.
-    """
-    read = read_predictions(folder)
-    read = read.renamed(match_ids(read.videos, labels.videos, None).label_of)
-    missing = [clip for clip in labels.videos if clip not in read.videos]
-    if missing:
-        raise LabelError(f"{name}: {len(missing)} rated clips have no prediction, {missing[0]} for one")
-    result = {}
-    for clip in labels.videos:
-        video = read.videos[clip]
-        onsets = video.times if video.onsets is None else video.onsets
-        decided = np.full(len(onsets), np.nan) if video.decided is None else video.decided
-        # A boundary that is its onset was told when it was decided; of others the file does not say.
-        told = decided if np.array_equal(onsets, video.times) else None
-        result[clip] = Found(video.times, onsets, decided, told)
-    return result
-
-
 def tuned(
     labels: LabelSet, listening: Listening, methods: Sequence[Method], films: Sequence[Film]
 ) -> dict[str, tuple[Mapping[str, Found], str]]:
@@ -196,13 +164,7 @@ def two_of(rows: Sequence[Row], ours: Sequence[Row]) -> tuple[str, str]:
 
 def shown(asked: argparse.Namespace) -> str:
     """The command line, without the machine's folders."""
-    places = {str(path) for path in (*asked.clips, asked.work)}
-    words = []
-    for word in sys.argv[1:]:
-        name, equals, folder = word.partition("=/")
-        bare = Path(word).name if word.startswith("/") else word
-        words.append("DIR" if word in places else f"{name}={Path(folder).name}" if equals else bare)
-    return shlex.join(words)
+    return shlex.join(without_folders(sys.argv[1:], [*asked.clips, asked.work]))
 
 
 if __name__ == "__main__":

@@ -81,9 +81,8 @@ def _about(made: Report, scored: Scored) -> None:
     }
     made.say(
         f"Test set: {len(videos)} composites, {minutes:.1f} min, {count} boundaries, of {len(clips)} clips. "
-        "In brackets: 95 % by the bootstrap over videos. What happens within the clips is not labelled, so "
-        "precision and F1 are lower bounds. Composites test single properties; who is good on them need not "
-        "be good on real events."
+        f"In brackets: 95 % by the bootstrap over videos. {_unlabelled(scored.test)} "
+        "Composites test single properties; who is good on them need not be good on real events."
     )
     if scored.training:
         lines = [
@@ -96,6 +95,15 @@ def _about(made: Report, scored: Scored) -> None:
             "at full size.",
             *lines,
         )
+
+
+def _unlabelled(test: Composites) -> str:
+    if test.settings.get("labelled_boundaries") is None:
+        return "What happens within the clips is not labelled, so precision and F1 are lower bounds."
+    return (
+        "Boundaries that raters of the clips saw are labelled or kept out; what they did not see counts as a "
+        "false alarm."
+    )
 
 
 def _f1(made: Report, scored: Scored) -> None:

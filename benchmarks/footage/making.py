@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ongebd.data.composites import Composites, read_composites
@@ -78,6 +78,22 @@ def composed(out: Path, clips: Sequence[Path], *settings: str) -> Composites:
     run("compose", *clips, *settings, "--split", "all", "--quiet", "--out", out)
     (out / _NOTE).write_text(json.dumps(note) + "\n", encoding="utf-8")
     return read_composites(out)
+
+
+def joined(folders: Sequence[Path]) -> Composites:
+    """Several sets as one; a video is then called FOLDER/ID."""
+    sets = [read_composites(folder) for folder in folders]
+    videos = {}
+    for some in sets:
+        for name, video in some.videos.items():
+            videos[f"{some.folder.name}/{name}"] = replace(video, id=f"{some.folder.name}/{name}")
+    clips = {name: facts for some in sets for name, facts in some.clips.items()}
+    same = {
+        key: value
+        for key, value in sets[0].settings.items()
+        if all(s.settings.get(key) == value for s in sets)
+    }
+    return Composites(sets[0].folder.parent, videos, same, clips)
 
 
 def distractor_sets(

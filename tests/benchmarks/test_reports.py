@@ -145,7 +145,7 @@ def test_a_film_that_is_seen_to_another_time_is_kept_apart(tmp_path: Path) -> No
 
 
 def test_predictions_from_a_file_say_what_the_file_knows(tmp_path: Path) -> None:
-    from real_clips import predicted
+    from footage.predicted import predicted
 
     times = {name: [2.0, 6.0] for name in LABELS.videos}
     path = tmp_path / "plain.json"
@@ -160,5 +160,5 @@ def test_predictions_from_a_file_say_what_the_file_knows(tmp_path: Path) -> None
     assert delay_figures(LABELS, known, "onset") == {}
     del full["clip-a"]
     path.write_text(json.dumps(full), encoding="utf-8")
-    with pytest.raises(LabelError, match="1 rated clips have no prediction, clip-a"):
+    with pytest.raises(LabelError, match="1 labelled videos have no prediction, clip-a"):
         predicted("short", path, LABELS)

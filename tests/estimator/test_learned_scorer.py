@@ -34,7 +34,9 @@ def stump(feature: int, threshold: float, low: float, high: float):
 def model(delays: tuple[int, ...], latency: int) -> LearnedModel:
     """Views that look at one cue each: the error to the frame before."""
     forest = Forest.of(
-        [[stump(0, 0.01 * (i + 1), -2.0, 1.0 + i)] for i in range(len(delays))], [*range(len(delays))]
+        [[stump(0, 0.01 * (i + 1), -2.0, 1.0 + i)] for i in range(len(delays))],
+        judges=[*range(len(delays))],
+        views=[*range(len(delays))],
     )
     facts = replace(
         learned_facts("immediate"), name="test", delays=delays, latency=latency, groups=("horizons",)

@@ -20,10 +20,11 @@ Doubles = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Boosted trees in two layers of groups. It keeps no state.
+    """Boosted trees in three layers of groups. It keeps no state.
 
-    The trees of a *member* are summed, and the sum goes through a sigmoid; the members of a *view* are
-    averaged.
+    The trees of a *member* are summed, and the sum goes through a sigmoid; the members of a *judge* are
+    averaged; a *view* says what the judge says that sees most: where one knows events and another changes of
+    the picture, either may call.
 
     An inner node sends x to its left child where x[feature] ≤ threshold, and to its right one else. A leaf is
     its own child on both sides, with an infinite threshold, so that a walk may go on for ever.
@@ -36,12 +37,14 @@ class Forest:
         value: Of leaves, in the sum's unit (a logarithm of odds); 0 elsewhere. (nodes,), float64.
         root: Of each tree, its first node; (trees,).
         member: Of each tree, the member that it belongs to, ascending from 0; (trees,).
-        view: Of each member, the view, ascending from 0; (members,).
+        judge: Of each member, the judge, ascending from 0; (members,).
+        view: Of each judge, the view, ascending from 0; (judges,). All views have the same number of judges.
 
     Raises:
         ConfigError: The arrays do not make trees.
 
-    >>> stump = Forest.of([[([0, 0, 0], [0.5, np.inf, np.inf], [1, 1, 2], [2, 1, 2], [0.0, -1.0, 3.0])]], [0])
+    >>> one = ([0, 0, 0], [0.5, np.inf, np.inf], [1, 1, 2], [2, 1, 2], [0.0, -1.0, 3.0])
+    >>> stump = Forest.of([[one]], judges=[0], views=[0])
     >>> stump.scores(np.float32([[0.4], [0.6]])).round(3)  # sigmoids of −1 and 3
     array([[0.269],
            [0.953]])
@@ -54,6 +57,7 @@ class Forest:
     value: Doubles
     root: Ints
     member: Ints
+    judge: Ints
     view: Ints
 
     def __post_init__(self) -> None:
@@ -67,24 +71,27 @@ class Forest:
                 raise ConfigError("trees: a node has a child that is not there")
         if self.feature.min() < 0:
             raise ConfigError("trees: a node looks at an input below 0")
-        for name, groups in (("member", self.member), ("view", self.view)):
+        for name, groups in (("member", self.member), ("judge", self.judge), ("view", self.view)):
             if not len(groups) or groups[0] != 0 or not np.isin(np.diff(groups), (0, 1)).all():
                 raise ConfigError(f"trees: the numbers of {name} do not ascend from 0 one by one")
-        if self.member[-1] + 1 != len(self.view):
-            raise ConfigError("trees: there are not as many members as are said to be in views")
+        if self.member[-1] + 1 != len(self.judge) or self.judge[-1] + 1 != len(self.view):
+            raise ConfigError("trees: there are not as many members or judges as are said to be in groups")
+        if len(set(np.bincount(self.view).tolist())) != 1:
+            raise ConfigError("trees: the views have different numbers of judges")
         if not (np.isfinite(self.value).all() and not np.isnan(self.threshold).any()):
             raise ConfigError("trees: a value or a threshold is not a number")
         if self.depth < 0:
             raise ConfigError("trees: a walk comes to no leaf")
 
     @classmethod
-    def of(cls, members: list[list[Tree]], views: list[int]) -> Self:
+    def of(cls, members: list[list[Tree]], *, judges: list[int], views: list[int]) -> Self:
         """A forest from single trees.
 
         Args:
             members: The trees of each, with nodes numbered from 0, the root first: feature, threshold, left,
                 right, value.
-            views: Of each member, its view.
+            judges: Of each member, its judge.
+            views: Of each judge, its view.
         """
         columns: list[list[npt.NDArray[Any]]] = [[], [], [], [], []]
         roots: list[int] = []
@@ -108,6 +115,7 @@ class Forest:
             value.astype(np.float64),
             np.array(roots, np.int32),
             np.repeat(np.arange(len(members), dtype=np.int32), [len(trees) for trees in members]),
+            np.array(judges, np.int32),
             np.array(views, np.int32),
         )
 
@@ -152,7 +160,7 @@ class Forest:
         """
         if x.ndim != 2 or x.shape[1] < self.inputs:
             raise ConfigError(f"trees: (N, {self.inputs}) inputs are wanted, not {x.shape}")
-        children, begin_members, begin_views, per_view = self._walk
+        children, begin_members, begin_judges, per_judge = self._walk
         above = x.take(self.feature, axis=1) > self.threshold  # (N, nodes), each node asked once
         count, nodes = above.shape
         above = above.reshape(-1)
@@ -162,7 +170,8 @@ class Forest:
             at = children.take(2 * at + above.take(at + rows))
         sums = np.add.reduceat(self.value.take(at), begin_members, axis=1)  # (N, members)
         chances = 1.0 / (1.0 + np.exp(-sums))
-        return np.add.reduceat(chances, begin_views, axis=1) / per_view
+        said = np.add.reduceat(chances, begin_judges, axis=1) / per_judge
+        return np.asarray(said.reshape(count, self.views, -1).max(axis=2))
 
     def save(self, path: Path) -> None:
         """Write the arrays as an `.npz` file; `load` reads it."""
@@ -175,7 +184,7 @@ class Forest:
         Raises:
             ConfigError: It cannot be read, or does not hold trees.
         """
-        kinds = dict.fromkeys(("feature", "left", "right", "root", "member", "view"), np.int32)
+        kinds = dict.fromkeys(("feature", "left", "right", "root", "member", "judge", "view"), np.int32)
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {
@@ -197,11 +206,11 @@ class Forest:
 
     @cached_property
     def _walk(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp], Doubles]:
-        """Children as left, right, left, …; where members and views begin; the members in each view."""
+        """Children as left, right, left, …; where members and judges begin; the members of each judge."""
         children = np.stack([self.left, self.right], axis=1).reshape(-1).astype(np.intp)
         begin_members = np.flatnonzero(np.diff(self.member, prepend=-1))
-        begin_views = np.flatnonzero(np.diff(self.view, prepend=-1))
-        return children, begin_members, begin_views, np.bincount(self.view).astype(np.float64)
+        begin_judges = np.flatnonzero(np.diff(self.judge, prepend=-1))
+        return children, begin_members, begin_judges, np.bincount(self.judge).astype(np.float64)
 
 
 Tree = tuple["npt.ArrayLike", "npt.ArrayLike", "npt.ArrayLike", "npt.ArrayLike", "npt.ArrayLike"]

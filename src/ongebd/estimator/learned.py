@@ -20,7 +20,7 @@ from ongebd.estimator.cues import Context, CueStream, context_names, cue_names
 from ongebd.estimator.forest import Forest
 from ongebd.types import Feature
 
-FORMAT = 1
+FORMAT = 2
 COLD = 8
 """The first frames of a stream have no score: nothing is known yet of what is usual in it."""
 _WEIGHTS = files("ongebd.estimator") / "weights"

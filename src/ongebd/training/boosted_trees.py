@@ -12,6 +12,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ongebd.errors import ConfigError
 from ongebd.estimator.cues import context_names, cue_names
 from ongebd.estimator.forest import Forest, Tree
@@ -20,20 +22,34 @@ from ongebd.estimator.learned import FORMAT, LearnedModel
 _OBJECTIVES = ("cross_entropy", "xentropy", "binary sigmoid:1")
 
 
-def forest_from_lightgbm(views: Sequence[Sequence[Mapping[str, Any]]]) -> Forest:
+def forest_from_lightgbm(
+    views: Sequence[Sequence[Sequence[Mapping[str, Any]]]], handicaps: Sequence[float] | None = None
+) -> Forest:
     """The trees of some boosters.
 
     Args:
-        views: For each view its members: what `Booster.dump_model()` returned for each of them.
+        views: For each view its judges, for each of them its members: what `Booster.dump_model()` returned
+            for each of these.
+        handicaps: Of each judge of a view, what is taken off the logarithm of the odds that each of its
+            members sees; none if not given.
 
     Returns:
-        A forest whose scores are, for each view, the mean of the members' predictions.
+        A forest whose scores are, for each view, the largest mean of a judge's members' predictions.
 
     Raises:
         ConfigError: A booster is of a kind whose predictions would not be those of the forest.
     """
-    members = [_trees(dump) for view in views for dump in view]
-    return Forest.of(members, [number for number, view in enumerate(views) for _ in view])
+    judges = [(number, place, judge) for number, view in enumerate(views) for place, judge in enumerate(view)]
+    members = [
+        _less(_trees(dump), handicaps[place] if handicaps else 0.0)
+        for _, place, judge in judges
+        for dump in judge
+    ]
+    return Forest.of(
+        members,
+        judges=[number for number, (_, _, judge) in enumerate(judges) for _ in judge],
+        views=[number for number, _, _ in judges],
+    )
 
 
 def write_weights(
@@ -91,7 +107,8 @@ def write_weights(
         "sensitivities": [list(pair) for pair in sensitivities],
         "parameters": forest.parameters,
         "trees": len(forest.root),
-        "members": len(forest.view),
+        "members": len(forest.judge),
+        "judges": len(forest.view),
         **(notes or {}),
         "groups": list(groups),
         "inputs": len(context_names(cue_names(groups))),
@@ -100,6 +117,13 @@ def write_weights(
     text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
     (folder / f"{name}.json").write_text(text, encoding="utf-8")
     return LearnedModel.read(folder, name)
+
+
+def _less(trees: list[Tree], handicap: float) -> list[Tree]:
+    """The same member, less sure by a handicap: it is taken off the leaves of the first tree."""
+    feature, threshold, left, right, value = (np.asarray(column) for column in trees[0])
+    leaves = left == np.arange(len(left))
+    return [(feature, threshold, left, right, np.where(leaves, value - handicap, 0.0)), *trees[1:]]
 
 
 def _trees(dump: Mapping[str, Any]) -> list[Tree]:

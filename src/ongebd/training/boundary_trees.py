@@ -8,7 +8,7 @@ they are. See docs/model-card.md for the choice of each number.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,7 +43,7 @@ class TreeConfig:
         longest: Frames of a clip that count; those of longer clips weigh less, so that no clip rules.
     """
 
-    lateness: float = 0.17
+    lateness: float = 0.12
     plateau: float = 0.08
     slope: float = 0.15
     rounds: int = 150
@@ -87,6 +87,16 @@ class RatedClip:
             context = Context(self.cues.shape[1])
             self._inputs.append(np.stack([context.update(row) for row in self.cues]))
         return self._inputs[0]
+
+    def counting(self, *, weight: float | None = None, trainable: bool | None = None) -> RatedClip:
+        """The same clip, counting otherwise; what a head sees of it is shared."""
+        other = replace(
+            self,
+            weight=self.weight if weight is None else weight,
+            trainable=self.trainable if trainable is None else trainable,
+        )
+        other._inputs.append(self.inputs)
+        return other
 
     def targets(self, config: TreeConfig, delay: float) -> Floats:
         """The share of raters who saw a boundary `delay` + `lateness` seconds before each frame, (T,)."""
@@ -174,6 +184,7 @@ def out_of_fold(
     *,
     delay: float = 0.0,
     extra: Callable[[int], Sequence[RatedClip]] = lambda _fold: (),
+    beside: Callable[[int], Sequence[RatedClip]] = lambda _fold: (),
     seed: int = 0,
     threads: int = 1,
 ) -> dict[str, npt.NDArray[np.float64]]:
@@ -185,6 +196,7 @@ def out_of_fold(
         config: How trees are grown.
         delay: Seconds of look-ahead of this view.
         extra: More to learn from (made footage) where the clips of a fold are scored.
+        beside: More to be scored with the clips of a fold: what was made of them.
         seed: Of the trees.
         threads: Of LightGBM.
 
@@ -195,8 +207,7 @@ def out_of_fold(
     for fold in sorted(set(fold_of.values())):
         others = [clip for clip in clips if fold_of[clip.name] != fold]
         members = grow([*others, *extra(fold)], config, delay=delay, seed=seed, threads=threads)
-        for clip in clips:
-            if fold_of[clip.name] == fold:
-                said = [np.asarray(member.predict(clip.inputs, num_threads=threads)) for member in members]
-                scores[clip.name] = np.mean(said, axis=0)
+        for clip in [*(clip for clip in clips if fold_of[clip.name] == fold), *beside(fold)]:
+            said = [np.asarray(member.predict(clip.inputs, num_threads=threads)) for member in members]
+            scores[clip.name] = np.mean(said, axis=0)
     return scores

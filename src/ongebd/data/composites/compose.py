@@ -61,7 +61,7 @@ def compose(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise OngebdError(f"{folder}: cannot be made ({problem.strerror}); name another folder") from None
-    facts, settings = _clip_facts(library, config), _settings(config)
+    facts, settings = _clip_facts(library, config), _settings(library, config)
     done: list[CompositeVideo] = []
     written = -_WRITE_EVERY
     try:
@@ -160,10 +160,12 @@ def _clip_facts(library: ClipLibrary, config: ComposeConfig) -> dict[str, dict[s
     }
 
 
-def _settings(config: ComposeConfig) -> dict[str, object]:
+def _settings(library: ClipLibrary, config: ComposeConfig) -> dict[str, object]:
+    kept = "kept" if "natural" in config.boundary_kinds else "kept out"
     plain = {
         name: list(value) if isinstance(value, tuple) else value for name, value in asdict(config).items()
     }
     plain["fps"] = str(config.rate)
     plain["motion"] = config.shown
+    plain["labelled_boundaries"] = kept if library.labelled else None
     return {**plain, "encoder": encoder(), "version": version("ongebd")}

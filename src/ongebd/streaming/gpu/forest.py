@@ -31,9 +31,9 @@ class DeviceForest:
         self._children = there(np.stack([forest.left, forest.right], axis=1).reshape(-1).astype(np.int64))
         self._value = there(forest.value)
         self._root = there(forest.root.astype(np.int64))
-        self._members = there(np.eye(len(forest.view))[forest.member])  # (trees, members)
-        per_view = np.bincount(forest.view)
-        self._views = there((np.eye(self.views) / per_view)[forest.view])  # (members, views)
+        self._members = there(np.eye(len(forest.judge))[forest.member])  # (trees, members)
+        of_judge = np.bincount(forest.judge)
+        self._judges = there((np.eye(len(forest.view)) / of_judge)[forest.judge])  # (members, judges)
 
     def scores(self, x: Tensor) -> Tensor:
         """What each view says: (B, F) float32 → (B, views) float64, each in [0, 1]."""
@@ -41,4 +41,5 @@ class DeviceForest:
         at = self._root.expand(len(x), -1)  # (B, trees)
         for _ in range(self._depth):
             at = self._children[2 * at + above.gather(1, at)]
-        return (self._value[at] @ self._members).sigmoid() @ self._views
+        said = (self._value[at] @ self._members).sigmoid() @ self._judges
+        return said.view(len(x), self.views, -1).amax(dim=2)

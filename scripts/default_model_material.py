@@ -1,0 +1,312 @@
+"""What the learned default models are trained on: cues of rated clips and of composites, by folds."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ongebd import backbones
+from ongebd.data import LabelSet, read_labels
+from ongebd.data.composites import (
+    BOUNDARY_KINDS,
+    DISTRACTOR_KINDS,
+    ComposeConfig,
+    compose,
+    read_clips,
+    read_composites,
+)
+from ongebd.errors import OngebdError
+from ongebd.estimator.cues import GROUPS, cue_matrix
+from ongebd.features.pipeline import frame_features
+from ongebd.training.boundary_trees import RatedClip, TreeConfig, folds_by_clip
+from ongebd.video import VideoReader, prefetch
+
+BACKBONE = "efficientnet_lite0_whole"
+FPS = 24.0
+FOLDS = 6
+TESTED = ("changes", "unrated")
+"""Sets of composites that are scored: nothing is labelled in them but what was made."""
+Scores = dict[str, npt.NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A composite: its cues, its set (as in `composite_configs`), and the set's folder."""
+
+    clip: RatedClip
+    kind: str
+    folder: Path
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Who learns what.
+
+    Attributes:
+        config: How its trees are grown.
+        ratings: Whether it learns from rated clips.
+        composites: The sets of composites that it learns from, and how much their frames weigh.
+        handicap: What is taken off the logarithm of the odds that it sees.
+    """
+
+    config: TreeConfig
+    ratings: bool
+    composites: Mapping[str, float]
+    handicap: float = 0.0
+
+    def clips(self, material: Material) -> list[RatedClip]:
+        """The real clips; where it does not learn from them, as ones to be scored only."""
+        if self.ratings:
+            return material.clips
+        return [clip.counting(trainable=False) for clip in material.clips]
+
+    def made(self, material: Material, without: int | None = None) -> list[RatedClip]:
+        """Its composites, but those of a fold."""
+        return [
+            each.clip.counting(weight=self.composites[each.kind])
+            for fold, some in material.made.items()
+            if fold != without
+            for each in some
+            if each.kind in self.composites
+        ]
+
+    def handicapped(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Scores as they count beside those of others."""
+        odds = scores / (1 - scores) * np.exp(-self.handicap)
+        return np.asarray(odds / (1 + odds))
+
+
+@dataclass(frozen=True)
+class Material:
+    """All that is learned from: real clips, their folds, and the composites of each fold's clips."""
+
+    clips: list[RatedClip]
+    labels: LabelSet
+    fold_of: dict[str, int]
+    made: dict[int, list[Made]]
+    said: dict[tuple[Judge, int], Scores] = field(default_factory=dict)  # out of fold, by judge and view
+
+    def tested(self, fold: int) -> list[RatedClip]:
+        """The composites that are scored with a fold."""
+        return [each.clip for each in self.made[fold] if each.kind in TESTED]
+
+    def quiet(self, fold: int) -> list[Made]:
+        """The composites of a fold in which nothing must fire."""
+        return [each for each in self.made[fold] if each.kind == "distractors"]
+
+    def all_quiet(self) -> list[RatedClip]:
+        """Those of all folds."""
+        return [each.clip for fold in self.made for each in self.quiet(fold)]
+
+    def scored_with(self, fold: int) -> list[RatedClip]:
+        """All that is scored with the clips of a fold."""
+        return [*self.tested(fold), *(each.clip for each in self.quiet(fold))]
+
+    def tested_labels(self) -> LabelSet:
+        """Of all composites that are scored."""
+        folders = {e.folder for some in self.made.values() for e in some if e.kind in TESTED}
+        videos = {}
+        for folder in sorted(folders):
+            for video in read_composites(folder).labels().videos.values():
+                name = f"{folder.name}/{video.id}"
+                videos[name] = replace(video, id=name)
+        return LabelSet(videos, dataset="custom")
+
+    def changed(self, change: Callable[[RatedClip], RatedClip]) -> Material:
+        """The same with every clip and composite changed."""
+        made = {
+            fold: [replace(each, clip=change(each.clip)) for each in some] for fold, some in self.made.items()
+        }
+        return replace(self, clips=[change(clip) for clip in self.clips], made=made, said={})
+
+
+def gather(open_clips: Path, other_clips: Path, ratings: Path, work: Path) -> Material:
+    """The cues of all clips and composites."""
+    work.mkdir(parents=True, exist_ok=True)
+    labels = read_labels(ratings)
+    licences = {**licences_in(open_clips), **licences_in(other_clips)}
+    files = {path.stem: path for folder in (open_clips, other_clips) for path in sorted(folder.iterdir())}
+    clips = []
+    for video in labels.videos.values():
+        path = files[video.id]
+        times, cues = cues_of(path, work, until=video.duration)
+        clips.append(
+            RatedClip(
+                name=video.id,
+                times=times,
+                cues=cues,
+                ratings=tuple(np.asarray(each) for each in video.boundaries),
+                group=same_footage(video.id),
+                trainable="NC" not in licences[path.name],
+            )
+        )
+    fold_of = folds_by_clip(clips, FOLDS, seed=0)
+    rated: dict[int, list[Path]] = {fold: [] for fold in range(FOLDS)}
+    for clip in clips:
+        if clip.trainable:
+            rated[fold_of[clip.name]].append(files[clip.name])
+    unrated = unrated_by_fold(open_clips, fold_of)
+    made = {
+        fold: list(composites_of(fold, rated[fold], unrated[fold], labels, work)) for fold in range(FOLDS)
+    }
+    return Material(clips, labels, fold_of, made)
+
+
+def open_only(material: Material, folder: Path) -> Material:
+    """The same with nothing to be learned from other clips, and no composite of them."""
+    names = {path.stem for path in folder.iterdir()}
+    clips = [replace(clip, trainable=clip.trainable and clip.name in names) for clip in material.clips]
+    made = {
+        fold: [each for each in some if all(Path(c).stem in names for c in clips_in(each))]
+        for fold, some in material.made.items()
+    }
+    return replace(material, clips=clips, made=made, said={})
+
+
+def clips_in(made: Made) -> list[str]:
+    """The file names of what a composite is made of."""
+    return list(read_composites(made.folder).videos[made.clip.name.rpartition("/")[2]].clips)
+
+
+def licences_in(folder: Path) -> dict[str, str]:
+    """The licence of each file."""
+    with (folder / "clips.csv").open(encoding="utf-8") as lines:
+        return {row["file"]: row["licence"] for row in csv.DictReader(lines)}
+
+
+def same_footage(name: str) -> str:
+    """One name for clips that share footage."""
+    for part in ("running_car", "MovieChat", "bunny", "bikes", "asl_gestures"):
+        if part.lower() in name.lower():
+            return "big buck bunny" if part in ("bunny", "bikes") else part
+    return name
+
+
+def cues_of(
+    path: Path, work: Path, until: float = np.inf
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float32]]:
+    """Times and cues of a video's frames, computed once and kept."""
+    backbone = backbones.get(BACKBONE)
+    key = sha256(f"{path.name} {path.stat().st_size} {until} {backbone.identity} {tuple(GROUPS)}".encode())
+    kept = work / "cues" / f"{key.hexdigest()[:24]}.npz"
+    if not kept.exists():
+        kept.parent.mkdir(exist_ok=True)
+        features, times = [], []
+        with (
+            VideoReader(path, FPS, view=backbone.view) as reader,
+            closing(prefetch(reader, ahead=4)) as frames,
+            closing(frame_features(frames, backbone, 2)) as pairs,
+        ):
+            for frame, feature in pairs:
+                if frame.time > until:
+                    break
+                times.append(float(frame.time))
+                features.append(feature)
+        np.savez(kept, times=np.array(times), cues=cue_matrix(features))
+        print(f"{path.stem}: {len(times)} frames", file=sys.stderr, flush=True)
+    with np.load(kept) as arrays:
+        return arrays["times"], arrays["cues"]
+
+
+def unrated_by_fold(folder: Path, fold_of: Mapping[str, int]) -> dict[int, list[Path]]:
+    """The open clips that nobody rated: those that share footage stay together, with rated ones of theirs."""
+    groups: dict[str, list[Path]] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix != ".csv":
+            groups.setdefault(same_footage(path.stem), []).append(path)
+    parts: dict[int, list[Path]] = {fold: [] for fold in range(FOLDS)}
+    for place, (_, paths) in enumerate(sorted(groups.items())):
+        rated = [fold_of[path.stem] for path in paths if path.stem in fold_of]
+        parts[rated[0] if rated else place % FOLDS] += [path for path in paths if path.stem not in fold_of]
+    return parts
+
+
+def composite_configs(fold: int) -> dict[str, ComposeConfig]:
+    """What is made of each fold's clips.
+
+    *changes*: the ratings' boundaries are kept out, so all that happens is made. *events*: those that half
+    of the raters saw are kept, as boundaries. *unrated*: of clips without ratings (ten of them show one
+    setting: another action in it). *distractors*: what must not fire, over standing pictures.
+    """
+    usual = ComposeConfig(split="all", seconds=(8, 24))
+    made = ",".join(kind for kind in BOUNDARY_KINDS if kind != "natural")
+    still = ",".join(kind for kind in DISTRACTOR_KINDS if kind != "freeze")  # which a standing picture hides
+    return {
+        "changes": replace(usual, seed=300 + fold, videos=16, boundaries=made),
+        "events": replace(usual, seed=350 + fold, videos=16),
+        "unrated": replace(usual, seed=400 + fold, videos=10, boundaries=made),
+        "distractors": replace(
+            usual,
+            seed=100 + fold,
+            minutes=2.4,
+            boundaries="none",
+            distractors=still,
+            seconds=(8, 20),
+            motion="still",
+        ),
+    }
+
+
+def composites_of(
+    fold: int, rated: Sequence[Path], unrated: Sequence[Path], labels: LabelSet, work: Path
+) -> Iterable[Made]:
+    """All composites of a fold, made where they are not there."""
+    of = {"changes": rated, "events": rated, "unrated": unrated, "distractors": [*rated, *unrated]}
+    for kind, config in composite_configs(fold).items():
+        out = work / "composites" / f"fold{fold}-{kind}"
+        if of[kind] and not (out / "composites.json").exists():
+            try:
+                library = read_clips(of[kind], labels=labels, keep_labelled=kind == "events")
+                for _ in compose(library, config, out):
+                    pass
+            except OngebdError as problem:  # too little to show, say
+                print(f"fold {fold}, {kind}: {problem}", file=sys.stderr)
+                continue
+        if (out / "composites.json").exists():
+            yield from composite_clips(out, kind, work)
+
+
+def composite_clips(folder: Path, kind: str, work: Path) -> Iterable[Made]:
+    """Composites as clips of one rater, who knows."""
+    for video in read_composites(folder).videos.values():
+        times, cues = cues_of(Path(video.path), work)
+        boundaries = np.array([each.time for each in video.boundaries])
+        yield Made(RatedClip(f"{folder.name}/{video.id}", times, cues, (boundaries,)), kind, folder)
+
+
+def alarms(quiet: Mapping[int, Sequence[Made]], found: Mapping[str, Sequence[float]]) -> str:
+    """False alarms by kind of distractor, in it or within half a second after it: "flash 2 of 29", say."""
+    rung: Counter[str] = Counter()
+    count: Counter[str] = Counter()
+    for each in (each for some in quiet.values() for each in some):
+        video = read_composites(each.folder).videos[each.clip.name.rpartition("/")[2]]
+        count.update(distractor.kind for distractor in video.distractors)
+        for time in found[each.clip.name]:
+            near = [d.kind for d in video.distractors if d.start <= time <= d.end + 0.5]
+            rung[near[0] if near else "nothing"] += 1
+    return ", ".join(f"{kind} {rung[kind]} of {count[kind]}" for kind in sorted({*rung, *count}))
+
+
+def without(material: Material, *groups: str) -> Material:
+    """The same with the columns of some groups of cues left out."""
+    kept: list[int] = []
+    start = 0
+    for group, names in GROUPS.items():
+        if group not in groups:
+            kept += range(start, start + len(names))
+        start += len(names)
+    columns = np.array(kept)
+
+    def cut(clip: RatedClip) -> RatedClip:
+        return replace(clip, cues=np.ascontiguousarray(clip.cues[:, columns]))
+
+    return material.changed(cut)
