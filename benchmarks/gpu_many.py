@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import gc
+import multiprocessing
 import statistics
 import time
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ongebd.benchmark.many import PRODUCERS, Flood, Steps, in_threads
+from ongebd.benchmark.many import Flood, Steps
 from ongebd.streaming.gpu import GpuRuntime
 from ongebd.streaming.pool import PoolResult, StreamPool
+from ongebd.streaming.pool.ring import Handle
 
 if TYPE_CHECKING:
+    from ctypes import Array, c_double
+    from multiprocessing.sharedctypes import SynchronizedBase
+    from multiprocessing.synchronize import Semaphore
+
     from gpu_runtime import Bench
+
+PRODUCERS = 6
+SLOTS = 6
+SLOW = 0.1
 
 SIZE = (256, 455)
 """Of a frame: what a reader makes of 16:9."""
@@ -34,15 +47,24 @@ def many(bench: Bench) -> None:
             "many", f"steps of {streams}, frames/s", {"median": statistics.median(turns), "turns": turns}
         )
     waits: list[float] = []
+    slow: Counter[int] = Counter()  # frames that waited long, by second
 
     def hear(result: PoolResult) -> None:
         if result.waited is not None:
             waits.append(result.waited)
+            if result.waited > SLOW:
+                slow[int(time.monotonic() - slow.get(-1, 0))] += 1
 
     with StreamPool(model, runtime=runtime, max_delay=0.005, max_pending=8, on_result=hear) as pool:
         flood(bench, pool, frames)
         waits.clear()
-        paced(bench, pool, frames, waits)
+        slow.clear()
+        slow[-1] = int(time.monotonic())
+        gc.collect()
+        gc.freeze()  # what is there by now is not looked through again
+        paced(bench, pool, waits)
+        del slow[-1]
+        bench.note("paced", f"frames that waited over {SLOW:g} s, by second", dict(slow))
 
 
 def flood(bench: Bench, pool: StreamPool, frames: list[np.ndarray]) -> None:
@@ -52,42 +74,79 @@ def flood(bench: Bench, pool: StreamPool, frames: list[np.ndarray]) -> None:
     bench.note("many", f"pool of {streams} streams, as fast as it takes them, frames/s", fps)
 
 
-def paced(bench: Bench, pool: StreamPool, frames: list[np.ndarray], waits: list[float]) -> None:
-    """Live streams: each gives 24 frames a second, at its own moment."""
+def paced(bench: Bench, pool: StreamPool, waits: list[float]) -> None:
+    """Live streams: each gives 24 frames a second, at its own moment, from other processes."""
     streams, seconds = (5, 2.0) if bench.quick else (bench.asked.streams, bench.asked.seconds)
-    pooled = [pool.add(when_full="drop-newest") for _ in range(streams)]
-    late: list[float] = []
-    start = time.perf_counter() + 0.5
-
-    def produce(number: int) -> None:
-        """A quarter of the streams: their frames fall due evenly, and go out within the next 2 ms."""
-        mine = range(number, streams, PRODUCERS)
-        for n in range(int(seconds * 24)):
-            for k in mine:
-                due = start + (n + k / streams) / 24
-                left = due - time.perf_counter()
-                if left > 0:
-                    time.sleep(left + 0.002)
-                elif left < -0.005:
-                    late.append(-left)
-                pooled[k].submit(frames[(n + k) % len(frames)], n / 24, copy=False)
-
-    in_threads(produce)
-    pool.wait()
-    took = time.perf_counter() - start
+    pooled = [pool.add(max_pending=SLOTS) for _ in range(streams)]
+    spawn = multiprocessing.get_context("spawn")
+    with pool.door(pooled, SIZE, slots=SLOTS, when_full="drop-newest") as door:
+        ready, begin = spawn.Semaphore(0), spawn.Value("d", 0.0)
+        late = spawn.Array("d", 2 * PRODUCERS)
+        children = [
+            spawn.Process(
+                target=produce,
+                args=(door.handles[number::PRODUCERS], number, streams, seconds, ready, begin, late),
+            )
+            for number in range(PRODUCERS)
+        ]
+        for child in children:
+            child.start()
+        for _ in children:
+            ready.acquire()
+        begin.value = start = time.monotonic() + 0.5
+        for child in children:
+            child.join()
+        pool.wait()
+        took = time.monotonic() - start
+        no_slot = sum(door.dropped)
+        broken = [child.exitcode for child in children if child.exitcode]
     counts = [stream.counts() for stream in pooled]
     waits.sort()
     at = [round(1e3 * waits[int(share * (len(waits) - 1))], 2) for share in (0.5, 0.95, 0.99, 1.0)]
     bench.note(
         "paced",
-        f"{streams} streams at 24 frames/s for {seconds:g} s",
+        f"{streams} streams at 24 frames/s for {seconds:g} s, from {PRODUCERS} other processes",
         {
-            "submitted": sum(one.submitted for one in counts),
+            "given": sum(one.submitted for one in counts) + no_slot,
             "decided": sum(one.decided for one in counts),
-            "dropped": sum(one.dropped for one in counts),
+            "dropped": sum(one.dropped for one in counts) + no_slot,
+            "processes that broke": broken,
             "frames/s": round(sum(one.decided for one in counts) / took, 1),
             "latency ms p50 p95 p99 max": at,
-            "frames that the producers gave over 5 ms late": len(late),
-            "the latest of them, ms": round(1e3 * max(late, default=0.0), 1),
+            "frames that the producers gave over 5 ms late": int(sum(late[:PRODUCERS])),
+            "the latest of them, ms": round(1e3 * max(late[PRODUCERS:]), 1),
         },
     )
+
+
+def produce(
+    handles: Sequence[Handle],
+    number: int,
+    streams: int,
+    seconds: float,
+    ready: Semaphore,
+    begin: SynchronizedBase[c_double],
+    late: SynchronizedBase[Array[c_double]],
+) -> None:
+    """A process: its part of the streams, whose frames fall due evenly and go out within the next 2 ms."""
+    producers = [handle.open() for handle in handles]
+    processes = len(late) // 2  # type: ignore[arg-type]
+    rng = np.random.default_rng(number)
+    frames = [rng.integers(0, 256, (*SIZE, 3), dtype=np.uint8) for _ in range(16)]
+    for producer in producers:
+        producer.submit(frames[0], -1.0)  # its slots are touched before time counts
+    ready.release()
+    while not begin.value:  # type: ignore[attr-defined]
+        time.sleep(0.01)
+    start = float(begin.value)  # type: ignore[attr-defined]
+    over, latest = 0, 0.0
+    for n in range(int(seconds * 24)):
+        for place, producer in enumerate(producers):
+            due = start + (n + (number + place * processes) / streams) / 24
+            left = due - time.monotonic()
+            if left > 0:
+                time.sleep(left + 0.002)
+            elif left < -0.005:
+                over, latest = over + 1, max(latest, -left)
+            producer.submit(frames[(n + place) % len(frames)], n / 24)
+    late[number], late[processes + number] = over, latest  # type: ignore[index]

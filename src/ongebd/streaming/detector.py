@@ -15,6 +15,7 @@ from ongebd.errors import ConfigError, FeatureError, a_number
 from ongebd.estimator import Anticipator, cosine_error
 from ongebd.estimator.distances import ErrorFunction
 from ongebd.streaming.config import StreamConfig
+from ongebd.streaming.retuning import check_retuning, retune_head
 from ongebd.streaming.scorers import AnticipationScorer, Scorer
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 from ongebd.video.sampling import Sampler
@@ -177,6 +178,20 @@ class OnlineDetector:
         """Begin anew after a break in the source; frame numbers go on. Returns what `flush` would."""
         self._restart_sampling()
         return self._begin_anew()
+
+    def retune(self, config: StreamConfig) -> None:
+        """Judge with another τ or threshold from the next score on. Nothing that was seen is forgotten.
+
+        Args:
+            config: Filled settings, as of `model.configured(sensitivity=0.7)`. They may differ from the
+                stream's in τ, threshold and sensitivity only.
+
+        Raises:
+            ConfigError: They differ in more, or the stream's head has neither.
+        """
+        check_retuning(self.config, config)
+        retune_head(self._head, config)
+        self.config = config
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise ConfigError(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from ongebd.streaming.config import StreamConfig
 from ongebd.streaming.gpu.discriminator import SETTINGS
 from ongebd.streaming.gpu.ledger import Ledger
 from ongebd.types import Boundary, Decision
+
+Told = npt.NDArray[np.float64]
 
 
 class DeviceLane:
@@ -16,17 +21,19 @@ class DeviceLane:
         config: Its settings, every one filled in.
         ledger: The host's part of it.
         state_bytes: What is kept of it, on the device nearly all.
+        told: What the device is told of it at each frame, (6,), as in `SETTINGS`; written by `retune_ahead`.
 
     Attributes:
         latency: Seconds of future that a verdict waits for, at the rate of `config`.
     """
 
-    def __init__(self, slot: int, config: StreamConfig, ledger: Ledger, state_bytes: int) -> None:
+    def __init__(self, slot: int, config: StreamConfig, ledger: Ledger, state_bytes: int, told: Told) -> None:
         self.slot = slot
         self.config = config
         self.ledger = ledger
         self.latency = float(ledger.latency / config.rate())
         self.state_bytes = state_bytes
+        self._told = told
         self._anew = True  # whatever the slot's last stream left behind
 
     def begins_anew(self) -> bool:
@@ -49,6 +56,16 @@ class DeviceLane:
     def new_epoch(self) -> Boundary | None:
         """The host's part of it; returns what `flush` would."""
         return self.ledger.new_epoch()
+
+    def retune_ahead(self, config: StreamConfig) -> None:
+        """The discriminator there takes another τ, if it is the judge."""
+        if self.ledger.judged_there:
+            self._told[:] = settings_row(config, judged_here=False)
+
+    def retune(self, config: StreamConfig) -> None:
+        """Any other head is here."""
+        self.ledger.retune(config)
+        self.config = config
 
 
 def settings_row(config: StreamConfig, judged_here: bool) -> list[float]:

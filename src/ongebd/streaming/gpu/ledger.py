@@ -10,6 +10,7 @@ from ongebd.streaming.config import StreamConfig
 from ongebd.streaming.gpu.engine import FEATURE_BROKEN, FEATURE_ZERO
 from ongebd.streaming.gpu.views import Said, Views
 from ongebd.streaming.heads import OBD, Head
+from ongebd.streaming.retuning import retune_head
 from ongebd.types import Boundary, Decision
 
 Verdict = list[float]
@@ -100,6 +101,16 @@ class Ledger:
         boundary = self.flush()
         self._forget()
         return boundary
+
+    @property
+    def judged_there(self) -> bool:
+        """Whether the device decides."""
+        return self._head is None
+
+    def retune(self, config: StreamConfig) -> None:
+        """A head here takes another threshold; see `OnlineDetector.retune`."""
+        if self._head is not None:
+            retune_head(self._head, config)
 
     def _late(self, index: int, time: float, score: float | None) -> Decision:
         """The decision on the frame `latency` before, whose score is given; `pending` where there is none."""

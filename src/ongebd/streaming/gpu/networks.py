@@ -22,6 +22,7 @@ from ongebd.backbones.resnet50_network import Bottleneck, ResNet50
 from ongebd.backbones.torch_backbone import TorchBackbone
 from ongebd.backbones.whole_picture import LUMA, WholePicture
 from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.streaming.gpu.depthwise import available, depthwise_clipped, is_depthwise, taps
 
 if TYPE_CHECKING:
     from ongebd.backbones.efficientnet_lite0_network import PaddedConvolution
@@ -132,6 +133,8 @@ def conv_relu(conv: nn.Conv2d, x: Tensor, added: Tensor | None = None) -> Tensor
 class FoldedEfficientNetLite0(nn.Module):
     """Our default backbone: bias and clip at zero in the convolution's kernel, the clip at six in another.
 
+    Depthwise convolutions have a kernel of our own (`ongebd.streaming.gpu.depthwise`).
+
     In half precision most of its error comes from the rounding of the weights: layers subtract large sums
     from each other, and rounded weights shift them by nearly the same amount in every picture. Each bias
     takes that shift back, as it is on made pictures with the spectrum of photographs; in float16 that halves
@@ -148,6 +151,7 @@ class FoldedEfficientNetLite0(nn.Module):
         except ModuleNotFoundError as problem:
             raise MissingExtraError.of(problem.name, "train") from None
         self.network = EfficientNetLite0()
+        self._taps: dict[PaddedConvolution, Tensor] = {}
         if dtype != torch.float32:
             with torch.no_grad():
                 self.network.run(_made_pictures(), clipped_at_six, partial(_take_back_shift, dtype))
@@ -159,8 +163,11 @@ class FoldedEfficientNetLite0(nn.Module):
             return features
         return self.network.run(x, self._clipped)
 
-    @staticmethod
-    def _clipped(conv: PaddedConvolution, x: Tensor) -> Tensor:
+    def _clipped(self, conv: PaddedConvolution, x: Tensor) -> Tensor:
+        if is_depthwise(conv) and available():
+            if conv not in self._taps:  # once, before a graph is captured
+                self._taps[conv] = taps(conv)
+            return depthwise_clipped(conv, self._taps[conv], x)
         return conv_relu(conv, conv.padded(x)).clamp_max_(6)
 
 

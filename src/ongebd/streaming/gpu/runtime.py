@@ -26,7 +26,7 @@ from ongebd.streaming.gpu.scorers import batched_scorer
 from ongebd.streaming.gpu.uploads import DIRECT, Given, Stage, Uploader
 from ongebd.streaming.gpu.views import SpeaksInViews
 from ongebd.streaming.models import Model
-from ongebd.streaming.runtime.base import Outcome, Work, check_picture
+from ongebd.streaming.runtime.base import Outcome, Window, Work, check_picture
 from ongebd.types import Feature, ImageU8
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -185,7 +185,7 @@ class GpuRuntime:
                 raise ConfigError(f"all {len(self._settings)} streams are taken; set max_streams higher")
             slot = self._free.pop()
         self._settings[slot] = settings_row(config, judged_here=self._views is not None)
-        return DeviceLane(slot, config, ledger, self.state_bytes)
+        return DeviceLane(slot, config, ledger, self.state_bytes, self._settings[slot])
 
     def release(self, lane: DeviceLane) -> None:
         """Give the slot to the next stream that opens."""
@@ -195,15 +195,28 @@ class GpuRuntime:
     def accept(self, picture: ImageU8, copy: bool = True) -> Given:
         """Cut out of a picture what the backbone looks at."""
         picture = check_picture(picture)
-        height, width, _ = picture.shape
+        plan = self._plan(*picture.shape[:2])
+        pixels = plan.cut(picture)
+        return Given(pixels.copy() if copy else pixels, plan if plan.resizes else None)
+
+    def window(self, height: int, width: int) -> Window:
+        """What `accept` cuts out."""
+        plan = self._plan(height, width)
+        return *plan.rows, *plan.columns
+
+    def accept_window(self, pixels: ImageU8, height: int, width: int) -> Given:
+        """A picture of that size, cut already."""
+        plan = self._plan(height, width)
+        return Given(check_picture(pixels), plan if plan.resizes else None)
+
+    def _plan(self, height: int, width: int) -> CropPlan:
         plan = self._plans.get((height, width))
         if plan is None:
             if len(self._plans) >= 64:  # a source of ever new sizes must not fill the memory
                 self._plans.clear()
             plan = plan_crop(height, width, self._view, self._size)
             plan = self._plans.setdefault((height, width), plan)
-        pixels = plan.cut(picture)
-        return Given(pixels.copy() if copy else pixels, plan if plan.resizes else None)
+        return plan
 
     def accept_feature(self, feature: Feature) -> Given:
         """A copy of a feature in float32.

@@ -8,6 +8,7 @@ from typing import Any
 from ongebd.streaming.config import StreamConfig, asked_for
 from ongebd.streaming.gpu.runtime import GpuRuntime
 from ongebd.streaming.models import Model
+from ongebd.streaming.retuning import check_retuning, with_knobs
 from ongebd.streaming.runtime.base import Work, in_seconds
 from ongebd.streaming.runtime.due import Due
 from ongebd.types import Boundary, Decision, Feature, ImageU8
@@ -45,6 +46,7 @@ class DeviceStream:
         options: dict[str, Any] | None = None,
         **settings: Any,
     ) -> None:
+        self._model = model
         self.config = model.configured(asked_for(config, settings))
         one = {"max_streams": 1, "max_batch": 1, "threads": 1}
         self.runtime = GpuRuntime(
@@ -80,6 +82,14 @@ class DeviceStream:
         self.due.restart()
         self._lane.break_off()
         return self._lane.new_epoch()
+
+    def retune(self, **knobs: float) -> None:
+        """Judge with another sensitivity, τ or threshold from the next frame on; see `PoolStream.retune`."""
+        config = self._model.configured(with_knobs(self.config, knobs))
+        check_retuning(self.config, config)
+        self.config = config
+        self._lane.retune_ahead(config)
+        self._lane.retune(config)
 
     def reset(self) -> None:
         """Forget everything seen: the next frame is the first of a new stream."""

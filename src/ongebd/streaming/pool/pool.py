@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from time import monotonic
 from types import TracebackType
@@ -15,9 +15,12 @@ from ongebd.errors import ConfigError
 from ongebd.streaming.config import StreamConfig, asked_for
 from ongebd.streaming.models import DEFAULT_MODEL, Model, load
 from ongebd.streaming.pool.checks import a_delay, at_least_one
+from ongebd.streaming.pool.door import Door
+from ongebd.streaming.pool.ring import WhenNoSlot, check_layout
 from ongebd.streaming.pool.stream import Counts, PoolResult, PoolStream, sum_of
-from ongebd.streaming.pool.turns import Ended, Ending, Turns, Waiting, WhenFull, check_when_full
+from ongebd.streaming.pool.turns import Ended, Ending, Entry, Turns, Waiting, WhenFull, check_when_full
 from ongebd.streaming.pool.workers import Workers
+from ongebd.streaming.retuning import check_retuning, with_knobs
 from ongebd.streaming.runtime import Runtime, open_runtime
 from ongebd.streaming.runtime.base import in_seconds
 from ongebd.types import Feature, ImageU8
@@ -194,6 +197,66 @@ class StreamPool:
             self._turns.push(stream.line, Ending(what))
             self._work.notify()
 
+    def retune(self, stream: PoolStream, knobs: dict[str, float]) -> None:
+        """What `PoolStream.retune` does."""
+        with self._lock:
+            self._check_taking(stream)
+            config = self.model.configured(with_knobs(stream.config, knobs))
+            check_retuning(stream.config, config)
+            stream.config = config
+            self._undone += 1
+            self._turns.push(stream.line, Ending("retune", config))
+            self._work.notify()
+
+    def door(
+        self,
+        streams: Sequence[PoolStream],
+        shape: tuple[int, int],
+        *,
+        slots: int = 4,
+        when_full: WhenNoSlot = "block",
+    ) -> Door:
+        """Let other processes give the frames of some streams, through memory that is shared.
+
+        Python runs in one thread at a time, so that what makes tens of thousands of frames a second had
+        better not be in the pool's process. Times go through as float64.
+
+        Args:
+            streams: Of this pool; each with `max_pending` of `slots` at least. They take no frames otherwise.
+            shape: Height and width of all their frames, in pixels.
+            slots: Frames of a stream that may be under way.
+            when_full: "block" lets a producer wait for a slot, "drop-newest" drops the frame.
+
+        Raises:
+            ConfigError: A number is out of range, or a stream lets fewer frames wait.
+            OngebdError: There is no room for the shared memory.
+        """
+        self._check_open()
+        layout = check_layout(len(streams), slots, shape, self.runtime.window)
+
+        def accept(pixels: ImageU8) -> Any:
+            return self.runtime.accept_window(pixels, *layout.shape)
+
+        return Door(streams, layout, when_full, accept, self._come)
+
+    def _come(self, entries: list[tuple[PoolStream, Entry]]) -> None:
+        """Frames and ends of several streams, which have room for them. For a door."""
+        with self._lock:
+            self._check_open()
+            waited_for_none = not self._turns
+            for stream, entry in entries:
+                frame = isinstance(entry, Waiting)
+                stream.submitted += frame
+                if not stream.open:
+                    stream.dropped += frame
+                    continue
+                if isinstance(entry, Ending) and entry.what == "close":
+                    stream.open = False
+                self._undone += 1
+                self._turns.push(stream.line, entry)
+            if waited_for_none or self._whole():  # as in `_push`
+                self._work.notify()
+
     def counts(self) -> Counts:
         """What became of all frames so far."""
         with self._lock:
@@ -306,7 +369,7 @@ class StreamPool:
         entries = list(stream.line.entries)
         stream.dropped += stream.line.clear()
         self._undone -= len(entries)
-        if Ending("close") in entries:
+        if any(isinstance(entry, Ending) and entry.what == "close" for entry in entries):
             stream.open = True
 
     def _whole(self) -> bool:

@@ -57,7 +57,7 @@ class PoolResult:
         decision: On a frame; with a look-ahead as `OnlineDetector` gives it, so it may be `pending`.
         boundary: One that an end of the stream decided. (Others are in `decision.boundary`.)
         error: Why a frame has no decision; the stream is as before it, and goes on.
-        ended: What `flush`, `new_epoch` or `close` asked for is done; all before has been said.
+        ended: What `flush`, `new_epoch`, `close` or `retune` asked for is done; all before has been said.
         waited: Seconds from `submit` to this result; None where it is not a frame's own.
     """
 
@@ -141,6 +141,17 @@ class PoolStream:
         """Begin anew with the next frame, after what `flush` does; frame numbers go on."""
         self._due.restart()
         self._pool.end(self, "epoch")
+
+    def retune(self, **knobs: float) -> None:
+        """Judge with another sensitivity, τ or threshold, after all frames so far; nothing is forgotten.
+
+        Args:
+            **knobs: `sensitivity`, or else `tau` or `threshold`.
+
+        Raises:
+            ConfigError: Another setting is named, the value is out of range, or the model has no such knob.
+        """
+        self._pool.retune(self, knobs)
 
     def close(self) -> None:
         """The stream is over: what `flush` does, then its place is free. It takes no more frames."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ongebd.errors import ConfigError
+from ongebd.streaming.config import StreamConfig
 
 WhenFull = Literal["block", "drop-oldest", "drop-newest"]
 WHEN_FULL: tuple[WhenFull, ...] = ("block", "drop-oldest", "drop-newest")
-Ended = Literal["flush", "epoch", "close"]
+Ended = Literal["flush", "epoch", "close", "retune"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +23,28 @@ class Waiting:
         given: What the runtime accepted.
         time: Seconds, as given with the frame.
         since: When it came, on the pool's clock.
+        freed: Called when its outcome is there.
     """
 
     given: Any
     time: float
     since: float
+    freed: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Something that is to happen to a stream after all its frames before."""
+    """Something that is to happen to a stream after all its frames before.
+
+    Attributes:
+        what: The kind.
+        config: The new settings, where it is to be retuned.
+        freed: Called when it is done.
+    """
 
     what: Ended
+    config: StreamConfig | None = None
+    freed: Callable[[], None] | None = None
 
 
 Entry = Waiting | Ending

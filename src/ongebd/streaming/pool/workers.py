@@ -87,6 +87,8 @@ class Workers:
         for stream, ending in endings:
             if ending.what == "epoch":
                 stream.lane.break_off()
+            elif ending.config is not None:
+                stream.lane.retune_ahead(ending.config)
         step = None
         if frames:
             step = self._runtime.begin(
@@ -106,6 +108,9 @@ class Workers:
                 ]
                 for stream, ending in begun.endings:
                     results += self._end(stream, ending)
+                for freed in [e.freed for _, e in begun.frames] + [e.freed for _, e in begun.endings]:
+                    if freed is not None:
+                        freed()
                 self._deliver(results)
         except BaseException as problem:  # noqa: BLE001 - likewise
             self._fail(problem)
@@ -114,6 +119,10 @@ class Workers:
     @staticmethod
     def _end(stream: PoolStream, ending: Ending) -> Iterator[PoolResult]:
         """What a stream still had to say, and that it has said it."""
+        if ending.config is not None:
+            stream.lane.retune(ending.config)
+            yield PoolResult(stream, ended=ending.what)
+            return
         try:
             for decision in stream.lane.drain():
                 yield PoolResult(stream, decision)

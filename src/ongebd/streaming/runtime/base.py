@@ -71,6 +71,12 @@ class Lane(Protocol):
     def new_epoch(self) -> Boundary | None:
         """The same in the order of `Step.finish`; returns what `flush` would."""
 
+    def retune_ahead(self, config: StreamConfig) -> None:
+        """Other settings, by `check_retuning`, for what is begun from now on. In the order of `begin`."""
+
+    def retune(self, config: StreamConfig) -> None:
+        """The same in the order of `Step.finish`."""
+
 
 class Step(Protocol):
     """Work that was begun."""
@@ -118,6 +124,12 @@ class Runtime(Protocol[L]):
             FrameError: It is no such picture.
         """
 
+    def window(self, height: int, width: int) -> Window:
+        """The part of pictures of a size that is looked at."""
+
+    def accept_window(self, pixels: ImageU8, height: int, width: int) -> Any:
+        """Keep that part of a picture, not a copy; what `accept` of the whole picture with no copy keeps."""
+
     def accept_feature(self, feature: Feature) -> Any:
         """The same for a feature, (D,), in place of a picture."""
 
@@ -126,6 +138,10 @@ class Runtime(Protocol[L]):
 
     def close(self) -> None:
         """Give threads and memory back. All steps must be finished."""
+
+
+Window = tuple[int, int, int, int]
+"""Of a picture: first and last + 1 of some rows, first and last + 1 of some columns."""
 
 
 def check_picture(picture: ImageU8) -> ImageU8:

@@ -12,7 +12,7 @@ from ongebd.errors import ConfigError
 from ongebd.streaming.config import StreamConfig
 from ongebd.streaming.detector import OnlineDetector
 from ongebd.streaming.models import Model
-from ongebd.streaming.runtime.base import Outcome, Work, check_picture
+from ongebd.streaming.runtime.base import Outcome, Window, Work, check_picture
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
 
@@ -47,6 +47,14 @@ class CpuLane:
     def new_epoch(self) -> Boundary | None:
         """The detector's."""
         return self.detector.new_epoch()
+
+    def retune_ahead(self, config: StreamConfig) -> None:
+        """Nothing: a detector hears of it in `retune`."""
+
+    def retune(self, config: StreamConfig) -> None:
+        """The detector's."""
+        self.detector.retune(config)
+        self.config = config
 
 
 Given = ImageU8 | tuple[Feature]
@@ -110,6 +118,14 @@ class CpuRuntime:
         """The picture, checked."""
         picture = check_picture(picture)
         return picture.copy() if copy else picture
+
+    def window(self, height: int, width: int) -> Window:
+        """All of it: the backbone cuts."""
+        return 0, height, 0, width
+
+    def accept_window(self, pixels: ImageU8, height: int, width: int) -> Given:
+        """The picture, checked."""
+        return check_picture(pixels)
 
     def accept_feature(self, feature: Feature) -> Given:
         """A copy of the feature; the detector checks it."""
