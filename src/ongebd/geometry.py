@@ -38,6 +38,21 @@ class Squash:
         return self.width, self.height
 
 
+@dataclass(frozen=True, slots=True)
+class FitWithin:
+    """As `Fit`, but no picture is made larger.
+
+    >>> FitWithin(270).size(1280, 720), FitWithin(270).size(320, 240)
+    ((480, 270), (320, 240))
+    """
+
+    short_side: int
+
+    def size(self, width: int, height: int) -> tuple[int, int]:
+        """The new size (width, height) of an upright picture."""
+        return fit_short_side(width, height, min(self.short_side, width, height))
+
+
 View = Fit | Squash
 """How pictures are resized for what looks at them."""
 

@@ -27,6 +27,7 @@ class Frame:
         pts: The raw presentation timestamp, in units of `time_base`; None where the source gave none.
         time_base: The unit of `pts`, in seconds.
         size: Width and height of the upright picture before it was resized; None: it never was.
+        preview: A picture for people beside the one for the model, likewise; None where none was asked for.
     """
 
     index: int
@@ -36,6 +37,7 @@ class Frame:
     pts: int | None = None
     time_base: Fraction = Fraction(1)
     size: tuple[int, int] | None = None
+    preview: ImageU8 | None = None
 
 
 @dataclass(frozen=True, slots=True)

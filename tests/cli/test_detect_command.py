@@ -130,6 +130,10 @@ def test_the_default_model_says_what_it_was_set_to_and_draws_it(
         (["--plot"], "give --out"),
         (["--format", "jsonl,csv"], "give --out"),
         (["--sensitivty", "1"], "--sensitivty"),
+        (["--runtime", "tensorrt"], "runtime must be onnxruntime or openvino, not 'tensorrt'"),
+        (["--precision", "int8"], "on the CPU networks compute in float32 or bfloat16, not in int8"),
+        (["--precision", "bfloat16"], "onnxruntime computes in float32 here, not in bfloat16; take openvino"),
+        (["--model", "clock", "--runtime", "onnxruntime"], "clock has no network that another runtime"),
     ],
 )
 def test_a_mistake_is_one_line_with_status_2_and_writes_nothing(
@@ -145,6 +149,36 @@ def test_a_mistake_is_one_line_with_status_2_and_writes_nothing(
     assert "Traceback" not in err
     assert out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_openvino_one_line_says_how_to_get_it(
+    two_shots: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    assert main(["detect", str(two_shots), "--out", str(tmp_path / "out"), "--runtime", "openvino"]) == 2
+    out, err = capfd.readouterr()
+    assert (out, err) == ("", 'ongebd: openvino is not installed: pip install "ongebd[openvino]"\n')
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_header_says_what_computed_where_that_was_asked_for(two_shots: Path, tmp_path: Path) -> None:
+    usual, asked = tmp_path / "usual", tmp_path / "asked"
+    assert main(["detect", str(two_shots), "--out", str(usual), "-q", *OBD]) == 0
+    assert main(["detect", str(two_shots), "--out", str(asked), "-q", *OBD, "--runtime", "onnxruntime"]) == 0
+    (first, *rest), (header, *others) = (records(folder / "two shots.jsonl") for folder in (usual, asked))
+    assert header == first | {"runtime": "onnxruntime", "precision": "float32"}
+    assert others == rest
+    read = read_jsonl(asked / "two shots.jsonl").header
+    assert (read.runtime, read.precision) == ("onnxruntime", "float32")
+    assert read_jsonl(usual / "two shots.jsonl").header.runtime is None
+
+
+def test_openvino_finds_the_same_boundary(two_shots: Path, tmp_path: Path) -> None:
+    pytest.importorskip("openvino", reason="the extra `openvino` is not installed")
+    assert main(["detect", str(two_shots), "--out", str(tmp_path), "-q", *OBD, "--runtime", "openvino"]) == 0
+    header, boundary, _ = records(tmp_path / "two shots.jsonl")
+    assert (header["runtime"], header["precision"]) == ("openvino", "float32")
+    assert boundary["onset"] == 2.0
 
 
 def test_in_a_batch_the_good_ones_go_on_and_the_bad_ones_are_named(
@@ -267,6 +301,8 @@ def test_help_names_every_option_of_the_stream() -> None:
         "--format",
         "--plot",
         "--model",
+        "--runtime",
+        "--precision",
     ):
         assert option in done.stdout
 

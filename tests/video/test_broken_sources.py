@@ -18,7 +18,7 @@ import pytest
 import ongebd
 from ongebd.cli import main
 from ongebd.errors import SourceError
-from ongebd.video import VideoReader, source
+from ongebd.video import VideoReader, connecting
 from ongebd.video.sampling import Sampler
 
 
@@ -63,7 +63,7 @@ def breaking(data: bytes, share: float, how: str):
 def test_a_connection_that_breaks_keeps_what_came_and_says_so(
     tmp_path, make_video, pictures, capfd, monkeypatch, how, says, ending
 ):
-    monkeypatch.setattr(source, "READ_TIMEOUT", 1.0)
+    monkeypatch.setattr(connecting, "READ_TIMEOUT", 1.0)
     path = make_video(tmp_path / f"clip.{ending}", pictures, options={"g": "12"})
     with breaking(path.read_bytes(), 0.6, how) as url:
         status = main(["detect", url, "--out", str(tmp_path / "out"), "--stem", "r", "--fps", "5"])
@@ -135,8 +135,8 @@ def test_an_error_of_the_device_is_a_break_and_damage_is_none(tmp_path, make_vid
 def test_a_source_that_breaks_before_its_first_frame_is_refused_and_leaves_nothing(
     tmp_path, make_video, pictures, capfd, monkeypatch, how
 ):
-    monkeypatch.setattr(source, "READ_TIMEOUT", 1.0)
-    monkeypatch.setattr(source, "OPEN_TIMEOUT", 1.0)
+    monkeypatch.setattr(connecting, "READ_TIMEOUT", 1.0)
+    monkeypatch.setattr(connecting, "OPEN_TIMEOUT", 1.0)
     path = make_video(tmp_path / "clip.mp4", pictures, container_options={"movflags": "faststart"})
     data = path.read_bytes()
     with breaking(data, (data.index(b"mdat") + 8) / len(data), how) as url:
@@ -168,7 +168,7 @@ def test_a_device_or_address_that_fails_has_a_word_on_how_to_mend_it(name):
 def test_a_server_that_never_answers_is_told_in_words(monkeypatch):
     import socket
 
-    monkeypatch.setattr(source, "OPEN_TIMEOUT", 0.5)
+    monkeypatch.setattr(connecting, "OPEN_TIMEOUT", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/x.mp4"
         began = time.monotonic()

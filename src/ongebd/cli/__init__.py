@@ -34,6 +34,15 @@ app.command(
         " after Ctrl-C (likewise)."
     ),
 )
+app.command(
+    "ongebd.cli.watch:watch",
+    name="watch",
+    help="Watch cameras and feeds, for days.",
+    help_epilogue=(
+        "What stands in brackets is the value of the model named there, or of all.\n\n"
+        "Exit status: 0; 2 if a source was refused or given up; 130 after Ctrl-C."
+    ),
+)
 app.command("ongebd.cli.evaluate:evaluate", name="evaluate", help="Score boundaries against labels.")
 app.command("ongebd.cli.models:models", name="models", help="List the methods that can be named.")
 app.command("ongebd.cli.bench:bench", name="bench", help="Measure how fast the methods are on this machine.")

@@ -30,6 +30,7 @@ from ongebd.output import (
 )
 from ongebd.output.factory import TEXT_FORMATS
 from ongebd.streaming import Seen, SourceRun, StreamConfig, load
+from ongebd.streaming.cpu_runtime import as_asked, asked_runtime
 from ongebd.streaming.models import DEFAULT_MODEL
 from ongebd.text.naming import spoken_name
 from ongebd.types import Boundary, Epoch
@@ -47,6 +48,8 @@ def detect(
     config: Annotated[StreamConfig | None, Parameter(name="*")] = None,
     stream: int | None = None,
     source_fps: float | None = None,
+    runtime: str | None = None,
+    precision: str | None = None,
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
 ) -> int:
     """Find the event boundaries of videos, as they stream.
@@ -80,6 +83,11 @@ def detect(
         Which video stream of a file with several, from 0; cover art is not counted.
     source_fps
         Frames a second of a source without timestamps (raw H.264); --fps is taken where this is not given.
+    runtime
+        What runs the networks: onnxruntime, or openvino (an extra). [the model's own]
+    precision
+        In what they compute: float32, or with openvino bfloat16, where the processor has it. bfloat16 is for
+        ResNet-50 and its anticipator; of the default models' boundaries it moves one in ten. [float32]
     quiet
         No progress, no summary; warnings and errors only.
     """
@@ -103,6 +111,8 @@ def detect(
     if out is not None:
         spare_sources([path for name in stems for path in output_paths(formats, out, name)], sources)
 
+    loaded = as_asked(loaded, runtime, precision)
+
     refused: list[str] = []
     with Progress(len(sources), quiet=quiet) as progress:
         for source, name in zip(sources, stems, strict=True):
@@ -110,7 +120,13 @@ def detect(
                 # What the user left open stays open: a source without timestamps is timed by --fps if given.
                 run = SourceRun(source, loaded, config, stream=stream, source_fps=source_fps)
                 header = RunHeader(
-                    source, loaded.name, asdict(settings), run.video.width, run.video.height, __version__
+                    source,
+                    loaded.name,
+                    asdict(settings),
+                    run.video.width,
+                    run.video.height,
+                    __version__,
+                    *asked_runtime(runtime, precision),
                 )
                 results = _Results(out, name, formats, header, many=len(sources) > 1)
                 with run:

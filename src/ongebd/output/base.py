@@ -30,6 +30,8 @@ class RunHeader:
         width: Pixels of an upright frame.
         height: Pixels of an upright frame.
         version: Version of ongebd.
+        runtime: What ran the networks, where that was asked for; None is the model's own way.
+        precision: In what they computed, where that was asked for.
     """
 
     source: str
@@ -38,6 +40,8 @@ class RunHeader:
     width: int
     height: int
     version: str
+    runtime: str | None = None
+    precision: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class JsonlSink(QuietSink):
 
 def header_record(header: RunHeader) -> Record:
     """Return the header as it is published: without credentials or numbers that JSON lacks."""
-    return {
+    record: Record = {
         "type": "header",
         "source": public_name(header.source),
         "model": public_name(header.model),
@@ -71,6 +71,8 @@ def header_record(header: RunHeader) -> Record:
         "height": header.height,
         "settings": {name: _setting(value) for name, value in header.settings.items()},
     }
+    asked = {"runtime": header.runtime, "precision": header.precision}
+    return record | {name: value for name, value in asked.items() if value is not None}
 
 
 def _setting(value: Setting) -> Setting:

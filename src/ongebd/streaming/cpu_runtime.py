@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
+from ongebd.backbones.graph_backbone import CPU_RUNTIMES
 from ongebd.backbones.graph_backbone import on_cpu_runtime as backbone_on_cpu_runtime
+from ongebd.errors import ConfigError
 from ongebd.estimator import Anticipator
 from ongebd.estimator.onnx_anticipator import OnnxAnticipator
 from ongebd.estimator.openvino_anticipator import OpenVinoAnticipator
@@ -56,4 +60,42 @@ def on_cpu_runtime(
     )
     if model._loading is not None:
         object.__setattr__(changed, "_loading", partial(on_cpu_runtime, model, runtime, precision, threads))
+    return changed
+
+
+def asked_runtime(runtime: str | None, precision: str | None) -> tuple[str, str] | tuple[None, None]:
+    """Runtime and precision, of which a user may name one alone; neither where neither is named.
+
+    >>> asked_runtime("openvino", None)
+    ('openvino', 'float32')
+    """
+    if runtime is None and precision is None:
+        return None, None
+    return runtime or CPU_RUNTIMES[0], precision or "float32"
+
+
+def as_asked(model: Model, runtime: str | None, precision: str | None) -> Model:
+    """A model that computes as a user asked: as it is where nothing is asked for.
+
+    Its backbone is made ready here, so that what the processor lacks is told before a source is opened.
+
+    Args:
+        model: A loaded model, in float32 on the CPU.
+        runtime: As in `on_cpu_runtime`; None takes onnxruntime where a precision is asked for.
+        precision: Likewise; None takes float32 where a runtime is asked for.
+
+    Raises:
+        ConfigError: Runtime and precision are not to be had, or nothing in the model is run by one.
+        MissingExtraError: A package is not installed.
+    """
+    runtime, precision = asked_runtime(runtime, precision)
+    if runtime is None or precision is None:
+        return model
+    changed = on_cpu_runtime(model, runtime, precision)
+    backbone = changed.backbone
+    if backbone.name == "pictures":
+        raise ConfigError(
+            f"{model.name} has no network that another runtime could run; leave out runtime and precision"
+        )
+    backbone.embed(np.zeros((1, backbone.input_size, backbone.input_size, 3), np.uint8))
     return changed

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from ongebd.features.pipeline import frame_features
 from ongebd.streaming.config import StreamConfig, asked_for
+from ongebd.streaming.cpu_runtime import as_asked
 from ongebd.streaming.models import DEFAULT_MODEL, Model, load
 from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
 from ongebd.video import Source, VideoReader, prefetch
@@ -126,6 +127,8 @@ def detect(
     config: StreamConfig | None = None,
     stream: int | None = None,
     source_fps: float | Fraction | None = None,
+    runtime: str | None = None,
+    precision: str | None = None,
     **settings: Any,
 ) -> Detection:
     """Find the event boundaries of a source.
@@ -138,6 +141,8 @@ def detect(
         config: Settings; what is None takes the model's own value.
         stream: Which video stream, from 0, cover art not counted.
         source_fps: Frames a second of a source without timestamps (raw H.264).
+        runtime: What runs the networks on the CPU: `onnxruntime` or `openvino`; None is the model's own way.
+        precision: In what they compute: `float32`, or with OpenVINO `bfloat16`.
         **settings: Single settings by name, as in `StreamConfig`: fps, sensitivity, tau, …
 
     Returns:
@@ -145,13 +150,15 @@ def detect(
 
     Raises:
         SourceError: The source cannot be read.
-        ConfigError: A setting or a model is unknown or out of range.
+        ConfigError: A setting or a model is unknown or out of range, or runtime and precision are not to be
+            had.
+        MissingExtraError: What is asked for needs an extra that is not installed.
 
     >>> import ongebd
     >>> for boundary in ongebd.detect("talk.mp4", sensitivity=0.3).boundaries:  # doctest: +SKIP
     ...     print(f"{boundary.time:.2f} s")
     """
-    loaded = model if isinstance(model, Model) else load(model)
+    loaded = as_asked(model if isinstance(model, Model) else load(model), runtime, precision)
     boundaries: list[Boundary] = []
     decisions: list[Decision] = []
     asked = asked_for(config, settings)

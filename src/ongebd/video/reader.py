@@ -15,9 +15,11 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from ongebd.errors import SourceError, a_whole_number
-from ongebd.geometry import View
+from ongebd.geometry import FitWithin, View
 from ongebd.types import Epoch, Frame
 from ongebd.video.clock import DEFAULT_RATE, Clock, Tick
+from ongebd.video.connecting import Connecting
+from ongebd.video.interruption import interruptible
 from ongebd.video.rgb import RgbMaker
 from ongebd.video.sampling import Sampler, exact_rate
 from ongebd.video.source import (
@@ -47,6 +49,9 @@ class VideoReader:
         view: How to resize each frame, as a backbone asks for it (`Backbone.view`).
         stream: Which video stream, from 0, cover art not counted; None takes the first.
         source_fps: Frames a second of a source without timestamps (raw H.264, say); ignored elsewhere.
+        connecting: Time-outs, FFmpeg's options, and what tells it to stop; None takes the usual ones.
+        preview: Of each frame also a picture for people (`Frame.preview`), whose shorter side has this many
+            pixels, or its own where those are fewer.
 
     Raises:
         SourceError: The source cannot be opened, has no video, or nothing of it can be decoded.
@@ -62,14 +67,18 @@ class VideoReader:
         view: View | None = None,
         stream: int | None = None,
         source_fps: float | Fraction | None = None,
+        connecting: Connecting | None = None,
+        preview: int | None = None,
     ) -> None:
         self._source = source
+        self._connecting = connecting or Connecting()
         self.name = source_name(source)
         self._sampler = None if fps is None else Sampler(exact_rate(fps))
         self._source_fps = None if source_fps is None else exact_rate(source_fps, "source_fps")
         number = None if stream is None else a_whole_number("stream", stream)
         self._rgb = RgbMaker(short_side, view=view)
-        self._container = open_container(source)
+        self._preview = None if preview is None else RgbMaker(view=FitWithin(preview))
+        self._container = open_container(source, self._connecting)
         rate = self._source_fps or DEFAULT_RATE
         self._clock = Clock(rate, trust_pts=self._container.format.name != "avi")
         self._stamped = has_stamps(self._container)
@@ -82,6 +91,8 @@ class VideoReader:
         self._stream.thread_type = ThreadType.SLICE
         self.width: int = self._stream.width
         self.height: int = self._stream.height
+        self.container: str = self._container.format.name
+        """FFmpeg's name of the container or protocol: mpegts, hls, …"""
         self.codec: str = self._stream.codec_context.name
         self.expected_duration = _expected_duration(self._stream, self._container.duration)
         """Seconds that the container claims to last; None if it does not say. For progress only."""
@@ -156,7 +167,8 @@ class VideoReader:
                 continue
             pts = picture.pts if self._stamped else None
             rgb, size = self._rgb(picture), self._rgb.upright_size(picture)
-            yield Frame(index, tick.time, rgb, len(self.epochs), pts, self._time_base, size)
+            preview = None if self._preview is None else self._preview(picture)
+            yield Frame(index, tick.time, rgb, len(self.epochs), pts, self._time_base, size, preview)
             index += 1
         if not self.decoded:
             self._refuse_if_damaged()
@@ -171,7 +183,8 @@ class VideoReader:
             raise unreadable(self._source)
         if ended is not None and (kind == "url" or not damaged):
             raise SourceError(
-                f"{self.name}: broke off before its first frame: {reason(ended)}; {mend(self._source)}"
+                f"{self.name}: broke off before its first frame: {reason(ended, self._connecting)};"
+                f" {mend(self._source)}"
             )
         if self._packets:
             which = (
@@ -206,7 +219,8 @@ class VideoReader:
         packets = self._container.demux(self._stream)
         while True:
             try:
-                packet = next(packets)
+                with interruptible(self._connecting.stop):
+                    packet = next(packets)
             except StopIteration:
                 return
             except (av.error.FFmpegError, OSError) as problem:
@@ -220,7 +234,7 @@ class VideoReader:
     def _break_off(self, problem: av.error.FFmpegError | OSError) -> None:
         """Say that reading ended with an error, and whether the source broke or what is left is damaged."""
         self._ended = problem
-        kind, why = kind_of(self._source), reason(problem)
+        kind, why = kind_of(self._source), reason(problem, self._connecting)
         if kind == "file" and isinstance(problem, av.error.InvalidDataError):
             note = f"what follows after {float(self.duration):.3f} s is damaged or cut off: {why}"
         else:

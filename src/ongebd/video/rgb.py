@@ -7,7 +7,7 @@ from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
 from av.video.reformatter import Interpolation, VideoReformatter
 
-from ongebd.geometry import Fit, View
+from ongebd.geometry import Fit, FitWithin, View
 from ongebd.types import ImageU8
 from ongebd.video.upright import AS_IT_IS, Turn, apply_turn, turn_of
 
@@ -24,7 +24,7 @@ class RgbMaker:
         view: The size of the upright picture; None keeps it.
     """
 
-    def __init__(self, short_side: int | None = None, *, view: View | None = None) -> None:
+    def __init__(self, short_side: int | None = None, *, view: View | FitWithin | None = None) -> None:
         self._view = Fit(short_side) if short_side is not None and view is None else view
         # One each: a reformatter keeps the tables of the conversion that it did last.
         self._resizer = VideoReformatter()

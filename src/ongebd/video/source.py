@@ -22,15 +22,13 @@ from av.video.stream import VideoStream
 
 from ongebd.errors import SourceError
 from ongebd.text.naming import STANDARD_INPUT, public_name, spoken_name
+from ongebd.video.connecting import Connecting, PipeEnd
+from ongebd.video.interruption import interruptible
 
 Source = str | os.PathLike[str] | BinaryIO
 """A path, a URL, `-` for standard input, `camera:N` or `/dev/videoN`, or a binary file object."""
 
 Kind = Literal["file", "pipe", "url", "camera"]
-
-OPEN_TIMEOUT = 10.0
-READ_TIMEOUT = 30.0
-"""Seconds that a network source may take to open, and to send its next packet."""
 
 _NO_TIMESTAMPS = 0x80  # FFmpeg's AVFMT_NOTIMESTAMPS
 # FFmpeg draws any .txt file as a terminal would show it, and calls that a video.
@@ -99,27 +97,33 @@ def check_source(source: object) -> None:
         raise SourceError(f"{_an(type(source).__name__)} is no source: {takes}{several}")
 
 
-def open_container(source: Source) -> InputContainer:
+def open_container(source: Source, connecting: Connecting | None = None) -> InputContainer:
     """Open a source for reading.
+
+    Args:
+        source: What to open.
+        connecting: Time-outs, options, and whether to stop; None takes the usual ones.
 
     Raises:
         SourceError: It is missing, a directory, empty, or no video container; one line says which.
     """
     check_source(source)
     name = source_name(source)
+    connecting = connecting or Connecting()
     if isinstance(source, str | os.PathLike):
         text = os.fspath(source)
         if text == "-":
-            return _open_stdin()
+            return _open_stdin(connecting)
         if camera := _camera_device(text):
-            return _open(camera[0], source, format=camera[1])
+            return _open(camera[0], source, connecting, format=camera[1], timeout=connecting.timeout)
         if is_url(text):
-            return _open(text, source, timeout=(OPEN_TIMEOUT, READ_TIMEOUT))
+            options = connecting.options_for(text)
+            return _open(text, source, connecting, options=options, timeout=connecting.timeout)
         path = local_path(text)
         _refuse_bad_path(path, name)
         # With "file:" in front a colon in the name is not taken for a protocol.
-        return _open(f"file:{path}", source)
-    return _open(source, source)
+        return _open(f"file:{path}", source, connecting)
+    return _open(source, source, connecting)
 
 
 def pick_stream(container: InputContainer, number: int | None, name: str) -> VideoStream:
@@ -158,10 +162,11 @@ def is_url(text: str) -> bool:
     return bool(re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text)) and not text.lower().startswith("file:")
 
 
-def reason(problem: BaseException) -> str:
+def reason(problem: BaseException, connecting: Connecting | None = None) -> str:
     """FFmpeg's own words for an error, without the number and the address that PyAV puts around them."""
     if isinstance(problem, av.error.ExitError):  # "Immediate exit requested", by PyAV, for it took too long
-        return f"no data for {READ_TIMEOUT:g} s"
+        connecting = connecting or Connecting()
+        return "it was stopped" if connecting.stopped else f"no data for {connecting.read_timeout:g} s"
     if isinstance(problem, OSError) and problem.errno == errno.EIO and is_url(str(problem.filename)):
         return "the connection ended before the source said that it was over"
     return public_name(str(getattr(problem, "strerror", None) or problem) or type(problem).__name__)
@@ -230,11 +235,13 @@ def _refuse_bad_path(path: str, name: str) -> None:
         raise SourceError(f"{name}: is empty (0 bytes); fetch or record it again")
 
 
-def _open_stdin() -> InputContainer:
+def _open_stdin(connecting: Connecting) -> InputContainer:
     if sys.stdin is None or sys.stdin.isatty():
         raise SourceError(f"{STANDARD_INPUT}: nothing is piped in; use as in: cat video.ts | ongebd detect -")
+    if connecting.live and not _stdin_is_a_file():
+        return _open(PipeEnd(sys.stdin.fileno(), connecting), "-", connecting)
     # FFmpeg reads the descriptor itself: no GIL, and a redirected file can still be sought in.
-    return _open("fd:", "-", options={"fd": str(sys.stdin.fileno())})
+    return _open("fd:", "-", connecting, options={"fd": str(sys.stdin.fileno())})
 
 
 def _stdin_is_a_file() -> bool:
@@ -249,8 +256,9 @@ def _an(kind: str) -> str:
 
 
 def _open(
-    target: str | BinaryIO,
+    target: str | BinaryIO | PipeEnd,
     source: Source,
+    connecting: Connecting,
     *,
     format: str | None = None,  # noqa: A002 - PyAV's own name
     options: Mapping[str, str] | None = None,
@@ -258,21 +266,25 @@ def _open(
 ) -> InputContainer:
     name = source_name(source)
     try:
-        container = av.open(
-            target,
-            "r",
-            format=format,
-            options=dict(options or {}),
-            timeout=timeout,
-            metadata_errors="replace",
-        )
+        with interruptible(connecting.stop):
+            container = av.open(
+                target,
+                "r",
+                format=format,
+                options=dict(options or {}),
+                timeout=timeout,
+                metadata_errors="replace",
+            )
     except av.error.InvalidDataError:
         raise unreadable(source) from None
     except av.error.EOFError:
         raise SourceError(f"{name}: ends before its first frame; fetch or record it again") from None
     except (av.error.FFmpegError, OSError, ValueError) as problem:
         late = isinstance(problem, av.error.ExitError)
-        why = f"no answer within {OPEN_TIMEOUT:g} s" if late else reason(problem)
+        if late and not connecting.stopped:
+            why = f"no answer within {connecting.open_timeout:g} s"
+        else:
+            why = reason(problem, connecting)
         raise SourceError(f"{name}: cannot be opened: {why}; {mend(source)}") from None
     if container.format.name in _TEXT_ART:
         container.close()

@@ -211,8 +211,9 @@ class Producer:
         self._say(EPOCH)
 
     def close(self) -> None:
-        """The stream is over."""
+        """The stream is over, and this process may go."""
         self._say(CLOSE)
+        self._counters[PID] = 0
 
     def _say(self, kind: int) -> None:
         self._wait_for_slot(None)

@@ -1,0 +1,251 @@
+"""`ongebd watch`: cameras and feeds, watched until Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.text import Text
+
+from ongebd import __version__
+from ongebd.cli.sources import Sources, check_sources
+from ongebd.cli.standard_streams import ClosedOutput, say
+from ongebd.errors import ConfigError
+from ongebd.live import Patience, Watcher
+from ongebd.live.sinks import CommandSink, LineSink, PictureSink, RecordSink, Rotation, WebhookSink
+from ongebd.live.sources import OPEN_SECONDS, READ_SECONDS, STALL_SECONDS
+from ongebd.output import RunHeader
+from ongebd.streaming import StreamConfig
+from ongebd.streaming.models import DEFAULT_MODEL
+from ongebd.text.naming import public_name
+from ongebd.text.printing import printable
+
+PORT = 8765
+TOKEN = "ONGEBD_TOKEN"
+_SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchOptions:
+    """What is done with what is seen, and how long a source is waited for."""
+
+    serve: Annotated[str | bool, Parameter(negative=(), show_default=False)] = ""
+    """Show a page at [HOST:]PORT; alone, as the last option, at 127.0.0.1:8765."""
+
+    token: str | None = None
+    """What a viewer of the page must know; needed for other hosts than 127.0.0.1. [ONGEBD_TOKEN, if set]"""
+
+    jsonl: Path | None = None
+    """File for all records, exchanged when it is full or a day old."""
+
+    jsonl_size: str = "64M"
+    """Size at which it is exchanged."""
+
+    jsonl_files: int = 30
+    """How many older ones are kept."""
+
+    exec: str | None = None
+    """Command for each boundary, without a shell; {time} {onset} {thumbnail} {stream} {wall} are filled"""
+
+    exec_timeout: float = 30.0
+    """Seconds after which it is killed."""
+
+    webhook: str | None = None
+    """URL that boundaries and changes of state are posted to, as JSON."""
+
+    thumbnails: Path | None = None
+    """Folder for a picture (JPEG) of each boundary."""
+
+    thumbnails_size: str = "1G"
+    """Size of that folder at most; the oldest go."""
+
+    realtime: Annotated[bool, Parameter(negative=())] = False
+    """Play files at their own pace, as if they were live."""
+
+    retries: int | None = None
+    """Attempts in a row to connect a lost source, after which it is given up. [for ever]"""
+
+    open_timeout: float = OPEN_SECONDS
+    """Seconds that a source may take to open."""
+
+    read_timeout: float = READ_SECONDS
+    """Seconds without data after which a source is connected anew."""
+
+    stall_after: float = STALL_SECONDS
+    """Seconds without a frame after which a source is called stalled."""
+
+    queue: int = 48
+    """Frames of one source that may wait for the model; beyond, the oldest is dropped."""
+
+    device: str = "cpu"
+    """Where the model computes: cpu, cuda or cuda:N."""
+
+    @property
+    def patience(self) -> Patience:
+        """How long a source is waited for."""
+        return Patience(
+            open_timeout=self.open_timeout,
+            read_timeout=self.read_timeout,
+            stall_after=self.stall_after,
+            retries=self.retries,
+        )
+
+    @property
+    def wants_pictures(self) -> bool:
+        """Whether boundaries need pictures."""
+        asks = self.exec is not None and "{thumbnail}" in self.exec
+        return bool(self.serve) or self.thumbnails is not None or asks
+
+
+def watch(
+    sources: Sources,
+    /,
+    *,
+    options: Annotated[WatchOptions | None, Parameter(name="*")] = None,
+    model: Annotated[str, Parameter(alias="-m")] = DEFAULT_MODEL,
+    config: Annotated[StreamConfig | None, Parameter(name="*")] = None,
+    quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
+) -> int:
+    """Watch cameras and feeds until Ctrl-C, and tell what begins.
+
+    Each boundary is printed as a line when it is known, and each change of a source's state as a line that
+    begins with #. A source that is lost is connected anew, for ever or --retries times. Several sources are
+    watched at once, by one model.
+
+    Exit status: 0 when all sources are over, or 2 if one was refused or given up, or 130 after Ctrl-C (what
+    was found so far is told first).
+
+    Parameters
+    ----------
+    sources
+        URLs (rtsp, rtmp, http, udp, tcp, …), camera:N, files, or - for standard input. NAME=URL names one.
+    options
+        Settings of the watch.
+    model
+        Which method, or the folder of a trained model; they are listed by: ongebd models.
+    config
+        Settings of the streams.
+    quiet
+        No lines for people; warnings only.
+    """
+    options = options or WatchOptions()
+    check_sources(sources, "watch")
+    host, port = _address(options.serve)
+    with ExitStack() as closing:
+        watcher = Watcher(
+            sources,
+            model=model,
+            config=config,
+            device=options.device,
+            patience=options.patience,
+            realtime=options.realtime,
+            max_pending=options.queue,
+            thumbnails=options.wants_pictures,
+        )
+        closing.callback(watcher.stop)
+        lines = None if quiet or isinstance(sys.stdout, ClosedOutput) else _lines(watcher)
+        _attach(watcher, options)
+        if options.serve:
+            from ongebd.live.server import serve
+
+            watcher.metrics()  # raises now where what it needs is not installed
+            server = serve(watcher, host, port, options.token or os.environ.get(TOKEN))
+            closing.callback(server.stop)
+            say(f"ongebd: the page is at {server.url}")
+        watcher.start()
+        while not watcher.join(0.25):
+            if lines is not None and lines.gone.is_set():
+                raise BrokenPipeError
+        failed = [stream for stream in watcher.streams.values() if stream.status().state == "failed"]
+    for stream in failed:
+        say(f"ongebd: {stream.name}: {printable(stream.status().reason)}")
+    return 2 if failed else 0
+
+
+def _attach(watcher: Watcher, options: WatchOptions) -> None:
+    """Attach the sinks that are asked for."""
+
+    def thumbnail(key: str, number: int) -> bytes | None:
+        return watcher.streams[key].thumbnail(number)
+
+    def frames() -> int:
+        return sum(stream.status().frames for stream in watcher.streams.values())
+
+    if options.jsonl is not None:
+        names = {key: public_name(stream.name) for key, stream in watcher.streams.items()}
+        shown = ", ".join(names.values())
+        header = RunHeader(shown, watcher.model.name, asdict(watcher.config), 0, 0, __version__)
+        rotation = Rotation(_bytes("--jsonl-size", options.jsonl_size), files=options.jsonl_files)
+        watcher.attach(
+            RecordSink(
+                options.jsonl,
+                watcher.hub,
+                names,
+                header,
+                _complain,
+                frames,
+                wall=watcher.clock.wall,
+                rotation=rotation,
+            )
+        )
+    if options.thumbnails is not None:
+        most = _bytes("--thumbnails-size", options.thumbnails_size)
+        watcher.attach(PictureSink(options.thumbnails, watcher.hub, thumbnail, _complain, most_bytes=most))
+    if options.exec is not None:
+        watcher.attach(
+            CommandSink(options.exec, watcher.hub, thumbnail, _complain, seconds=options.exec_timeout)
+        )
+    if options.webhook is not None:
+        watcher.attach(WebhookSink(options.webhook, watcher.hub, _complain))
+
+
+def _lines(watcher: Watcher) -> LineSink:
+    names = {key: stream.name for key, stream in watcher.streams.items()}
+    sink = LineSink(_painted() if sys.stdout.isatty() else _plain, watcher.hub, names, _complain)
+    watcher.attach(sink)
+    return sink
+
+
+def _plain(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _painted() -> Callable[[str], None]:
+    console = Console(soft_wrap=True, highlight=False)
+
+    def write(line: str) -> None:
+        console.print(Text(line, style="dim" if line.startswith("#") else "bold"))
+
+    return write
+
+
+def _complain(line: str) -> None:
+    say(f"ongebd: {printable(public_name(line))}")
+
+
+def _address(serve: str | bool) -> tuple[str, int]:
+    """Host and port of `--serve`."""
+    if isinstance(serve, bool) or not serve:
+        return "127.0.0.1", PORT
+    host, _, port = serve.rpartition(":")
+    if not (port.isascii() and port.isdecimal()):
+        raise ConfigError(
+            f"--serve {serve}: give [HOST:]PORT, as in 0.0.0.0:8765, or put --serve behind the sources"
+        )
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _bytes(option: str, text: str) -> int:
+    size = _SIZE.fullmatch(text.strip())
+    if size is None:
+        raise ConfigError(f"{option} {text}: give a size, as in 500M or 2G")
+    return int(size[1]) << (10 * " KMGT".index(size[2].upper() or " "))

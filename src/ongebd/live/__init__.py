@@ -1,0 +1,30 @@
+"""Cameras and feeds, watched for days: sources that come back, what they show, and who is told.
+
+>>> from ongebd.live import Onset, Watcher
+>>> with Watcher(["door=rtsp://camera/1"]) as watcher:  # doctest: +SKIP
+...     with watcher.hub.subscribe(Onset) as onsets:
+...         print(onsets.get(timeout=60))
+"""
+
+from ongebd.live.hub import Hub, Subscription
+from ongebd.live.records import Dropped, Found, Onset, Point, Record, Retuned, State, StateChanged
+from ongebd.live.sources import Patience
+from ongebd.live.stream import StreamStatus, WatchedStream
+from ongebd.live.watcher import Watcher
+
+__all__ = [
+    "Dropped",
+    "Found",
+    "Hub",
+    "Onset",
+    "Patience",
+    "Point",
+    "Record",
+    "Retuned",
+    "State",
+    "StateChanged",
+    "StreamStatus",
+    "Subscription",
+    "WatchedStream",
+    "Watcher",
+]

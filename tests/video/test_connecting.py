@@ -1,0 +1,136 @@
+"""Time-outs, options, and being told to stop."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+
+import pytest
+
+from ongebd.errors import ConfigError, SourceError
+from ongebd.video import VideoReader
+from ongebd.video.connecting import Connecting, PipeEnd
+from ongebd.video.interruption import interruptible
+
+
+def in_a_moment(event: threading.Event, seconds: float = 0.3) -> threading.Timer:
+    timer = threading.Timer(seconds, event.set)
+    timer.start()
+    return timer
+
+
+@pytest.mark.parametrize("scheme", ["tcp", "http", "rtsp"])
+def test_opening_ends_at_once_when_told_to_stop(scheme):
+    stop = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"{scheme}://127.0.0.1:{server.getsockname()[1]}/x"
+        timer = in_a_moment(stop)
+        began = time.monotonic()
+        with pytest.raises(SourceError):
+            VideoReader(url, connecting=Connecting(open_timeout=30, stop=stop))
+        assert time.monotonic() - began < 2
+        timer.join()
+
+
+def test_reading_ends_at_once_when_told_to_stop_and_keeps_what_came(make_video, make_scene, tmp_path):
+    data = make_video(tmp_path / "c.ts", [make_scene(n, 96, 64) for n in range(40)]).read_bytes()
+    stop = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def send():
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(data)
+                stop.wait(20)
+                time.sleep(0.5)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        connecting = Connecting(read_timeout=30, live=True, stop=stop)
+        with VideoReader(f"tcp://127.0.0.1:{server.getsockname()[1]}", connecting=connecting) as video:
+            timer = in_a_moment(stop, 0.5)
+            began = time.monotonic()
+            frames = list(video)
+            assert time.monotonic() - began < 2
+        timer.join()
+        thread.join()
+    assert len(frames) >= 30
+    assert video.broken.endswith("it was stopped")
+
+
+def test_the_time_outs_of_one_source_are_its_own_and_told():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/x.mp4"
+        began = time.monotonic()
+        with pytest.raises(SourceError, match=r"no answer within 0\.3 s"):
+            VideoReader(url, connecting=Connecting(open_timeout=0.3))
+        assert time.monotonic() - began < 3
+
+
+def test_a_stop_in_one_thread_leaves_the_others_alone():
+    from av.container import core
+
+    stop = threading.Event()
+    stop.set()
+    seen = {}
+
+    def look(name, event):
+        with interruptible(event):
+            seen[name] = core.time.monotonic() - time.monotonic()
+
+    for name, event in (("stopped", stop), ("other", threading.Event()), ("none", None)):
+        thread = threading.Thread(target=look, args=(name, event))
+        thread.start()
+        thread.join()
+    assert seen["stopped"] > 1e6
+    assert abs(seen["other"]) < 1
+    assert abs(seen["none"]) < 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a pipe that select takes")
+def test_a_pipe_is_waited_for_as_long_as_was_said_and_no_longer():
+    read, write = os.pipe()
+    try:
+        end = PipeEnd(read, Connecting(read_timeout=0.3))
+        os.write(write, b"abc")
+        assert end.read(10) == b"abc"
+        began = time.monotonic()
+        with pytest.raises(TimeoutError, match=r"no data for 0\.3 s"):
+            end.read(10)
+        assert 0.2 < time.monotonic() - began < 2
+        stop = threading.Event()
+        timer = in_a_moment(stop, 0.1)
+        assert PipeEnd(read, Connecting(read_timeout=30, stop=stop)).read(10) == b""
+        timer.join()
+        os.close(write)
+        assert end.read(10) == b""
+    finally:
+        os.close(read)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, float("nan"), float("inf"), "soon"])
+def test_a_time_out_without_sense_is_refused(wrong):
+    with pytest.raises(ConfigError, match="read_timeout"):
+        Connecting(read_timeout=wrong)
+
+
+def test_each_protocol_gets_what_it_needs_and_the_users_options_go_over_it():
+    live = Connecting(live=True)
+    assert live.options_for("rtsps://host/1") == {"rtsp_transport": "tcp", "analyzeduration": "1000000"}
+    assert live.options_for("udp://:5000")["overrun_nonfatal"] == "1"
+    assert Connecting().options_for("http://host/x.mp4") == {}
+    assert Connecting(options={"rtsp_transport": "udp"}).options_for("RTSP://host/1") == {
+        "rtsp_transport": "udp"
+    }
+
+
+def test_a_preview_is_upright_and_never_larger_than_the_picture(make_video, make_scene, tmp_path):
+    path = make_video(tmp_path / "clip.mp4", [make_scene(1, 320, 180)] * 3)
+    with VideoReader(path, preview=90) as video:
+        assert {frame.preview.shape for frame in video} == {(90, 160, 3)}
+    with VideoReader(path, preview=270) as video:
+        assert {frame.preview.shape for frame in video} == {(180, 320, 3)}
+    with VideoReader(path) as video:
+        assert {frame.preview for frame in video} == {None}
