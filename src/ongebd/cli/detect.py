@@ -86,8 +86,8 @@ def detect(
     runtime
         What runs the networks: onnxruntime, or openvino (an extra). [the model's own]
     precision
-        In what they compute: float32, or with openvino bfloat16, where the processor has it. bfloat16 is for
-        ResNet-50 and its anticipator; of the default models' boundaries it moves one in ten. [float32]
+        In what they compute: float32, or with openvino bfloat16, where the processor has it. bfloat16 moves
+        some boundaries: of the default models' one in ten. [float32]
     quiet
         No progress, no summary; warnings and errors only.
     """
