@@ -17,6 +17,7 @@ from ongebd.errors import ConfigError
 from ongebd.streaming.pool.ring import (
     CLOSE,
     CLOSED,
+    DROPPED,
     EPOCH,
     FLUSH,
     FRAME,
@@ -98,7 +99,7 @@ class Door:
     @property
     def dropped(self) -> list[int]:
         """Of each stream, how many frames found no slot."""
-        return [int(count) for count in self._shared.counters[:, 2]]
+        return [int(count) for count in self._shared.counters[:, DROPPED]]
 
     def close(self) -> None:
         """Take what was given so far, and no more; a second time does nothing. The streams stay open."""
@@ -108,7 +109,7 @@ class Door:
         self._thread.join()
         self._shared.counters[:, CLOSED] = 1
         with suppress(FileNotFoundError):
-            Path(self._path).unlink()
+            self._path.unlink()
 
     def _watch(self) -> None:
         look = time.monotonic() + _LOOK_AFTER_PRODUCERS
