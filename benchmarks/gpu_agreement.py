@@ -14,6 +14,7 @@ import torch
 import ongebd
 from ongebd.estimator.anticipator import AnticipatorConfig, ConsistentEventAnticipator
 from ongebd.estimator.torch_errors import prediction_errors
+from ongebd.geometry import View
 from ongebd.streaming import Model
 from ongebd.streaming.gpu import GpuRuntime
 from ongebd.streaming.gpu.networks import device_network
@@ -24,11 +25,16 @@ if TYPE_CHECKING:
     from gpu_runtime import Bench
 
 
-def clips(bench: Bench) -> Iterator[tuple[str, list[tuple[Fraction, np.ndarray]]]]:
-    """Name and frames (time, picture of native size) of each clip, sampled to 24 frames a second."""
+def clips(bench: Bench, view: View | None = None) -> Iterator[tuple[str, list[tuple[Fraction, np.ndarray]]]]:
+    """Name and frames (time, picture) of each clip, sampled to 24 frames a second.
+
+    Args:
+        bench: Which clips.
+        view: How the reader resizes them, as it does for a backbone; None leaves the native size.
+    """
     paths = sorted(path for path in Path(bench.asked.clips).iterdir() if path.is_file())
     for path in paths[: 2 if bench.quick else None]:
-        with VideoReader(path, 24) as video:
+        with VideoReader(path, 24, view=view) as video:
             frames = [(frame.time, frame.rgb) for frame in video]
         yield path.name, frames[: 40 if bench.quick else None]
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 PRODUCERS = 6
 SLOTS = 6
 SLOW = 0.1
+SELDOM = (100_000, 50, 100)
+"""The garbage collector's thresholds, as a service of so many streams should have them: the pool makes no
+cycles, and looking for some stops all threads for tens of milliseconds."""
 
 SIZE = (256, 455)
 """Of a frame: what a reader makes of 16:9."""
@@ -61,7 +64,8 @@ def many(bench: Bench) -> None:
         slow.clear()
         slow[-1] = int(time.monotonic())
         gc.collect()
-        gc.freeze()  # what is there by now is not looked through again
+        gc.freeze()  # what is there by now is not looked through again, and what comes more seldom
+        gc.set_threshold(*SELDOM)
         paced(bench, pool, waits)
         del slow[-1]
         bench.note("paced", f"frames that waited over {SLOW:g} s, by second", dict(slow))

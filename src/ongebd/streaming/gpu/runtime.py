@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 from time import perf_counter
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from ongebd.backbones.whole_picture import WholePicture
@@ -21,9 +22,10 @@ from ongebd.streaming.gpu.engine import Engine
 from ongebd.streaming.gpu.lane import DeviceLane, settings_row
 from ongebd.streaming.gpu.ledger import Ledger
 from ongebd.streaming.gpu.networks import device_network
+from ongebd.streaming.gpu.pinned import Pinned, address_of, pin, ready
 from ongebd.streaming.gpu.resize import CropPlan, plan_crop
 from ongebd.streaming.gpu.scorers import batched_scorer
-from ongebd.streaming.gpu.uploads import DIRECT, Given, Stage, Uploader
+from ongebd.streaming.gpu.uploads import DIRECT, Given, Stage, Uploader, in_order
 from ongebd.streaming.gpu.views import SpeaksInViews
 from ongebd.streaming.models import Model
 from ongebd.streaming.runtime.base import Outcome, Window, Work, check_picture
@@ -31,6 +33,9 @@ from ongebd.types import Feature, ImageU8
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 """The precisions by name. In float32 a convolution is float32 indeed, not TF32 as by PyTorch's default."""
+
+
+_LARGE = 64  # rows
 
 
 class DeviceStep:
@@ -204,10 +209,18 @@ class GpuRuntime:
         plan = self._plan(height, width)
         return *plan.rows, *plan.columns
 
-    def accept_window(self, pixels: ImageU8, height: int, width: int) -> Given:
+    def pin(self, memory: npt.NDArray[np.uint8]) -> Pinned | None:
+        """Let the GPU read pictures in that memory by itself, where it can."""
+        return pin(memory, self._device)
+
+    def accept_window(self, pixels: ImageU8, height: int, width: int, pinned: Pinned | None = None) -> Given:
         """A picture of that size, cut already."""
         plan = self._plan(height, width)
-        return Given(check_picture(pixels), plan if plan.resizes else None)
+        pixels = check_picture(pixels)
+        address = address_of(pixels, pinned)
+        if address:
+            ready(pixels.nbytes, self._device)
+        return Given(pixels, plan if plan.resizes else None, pinned=pinned, address=address)
 
     def _plan(self, height: int, width: int) -> CropPlan:
         plan = self._plans.get((height, width))
@@ -238,8 +251,7 @@ class GpuRuntime:
             by_kind[item.given.feature is None].append(place)
         parts = []
         for embeds, places in by_kind.items():
-            # Those that are only cut first, then those of each size together.
-            places.sort(key=lambda place: id(work[place].given.plan) if work[place].given.plan else 0)
+            places.sort(key=lambda place: in_order(work[place].given))
             if places:
                 parts.append((places, self._begin([work[place] for place in places], embeds)))
         return TwoSteps(parts)
@@ -287,12 +299,13 @@ class GpuRuntime:
 
 
 def _buckets(most: int) -> list[int]:
-    """Powers of two, and the largest batch itself.
+    """Powers of two, the largest batch itself, and of a large one three quarters: a step costs its bucket.
 
-    >>> _buckets(6), _buckets(1)
-    ([1, 2, 4, 6], [1])
+    >>> _buckets(6), _buckets(1), _buckets(128)[-3:]
+    ([1, 2, 4, 6], [1], [64, 96, 128])
     """
-    return sorted({min(most, 2**power) for power in range(most.bit_length() + 1)})
+    between = {3 * most // 4} if most >= _LARGE else set()
+    return sorted({min(most, 2**power) for power in range(most.bit_length() + 1)} | between)
 
 
 def _checked(text: str) -> torch.device:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +16,7 @@ from torch import Tensor
 
 from ongebd.streaming.gpu.cuda import new_event, new_stream
 from ongebd.streaming.gpu.engine import CONTROL, Engine
+from ongebd.streaming.gpu.pinned import Pinned, gather
 from ongebd.streaming.gpu.resize import CropPlan, resized
 from ongebd.types import Feature, ImageU8
 
@@ -32,11 +35,15 @@ class Given:
         pixels: The part of the picture that matters, uint8, (rows, columns, 3); None for a feature.
         plan: How it becomes a square; None where it is one.
         feature: (D,), float32, in place of a picture.
+        pinned: The memory in which the pixels lie, where the device reads them itself.
+        address: Where there; 0 where they are copied.
     """
 
     pixels: ImageU8 | None = None
     plan: CropPlan | None = None
     feature: Feature | None = None
+    pinned: Pinned | None = None
+    address: int = 0
 
 
 class Stage:
@@ -67,10 +74,18 @@ class Stage:
             torch.zeros_like(self.up, device=engine.device) if engine.graphs and most > DIRECT else None
         )
         self.picture_bytes = size * size * 3
+        self._addresses_up = torch.zeros(most, dtype=torch.int64, pin_memory=pinned)
+        self.addresses = torch.zeros(most, dtype=torch.int64, device=engine.device)
         if engine.graphs:
             self.arrived = new_event()
             # A short step is waited for by spinning, which wakes at once; a long one lets the core go.
             self.done = {spins: new_event(sleeps=not spins) for spins in (True, False)}
+
+    def tell(self, addresses: Sequence[int]) -> None:
+        """Enqueue the upload of where the pictures of a step lie, to `addresses`."""
+        count = len(addresses)
+        self._addresses_up.numpy()[:count] = addresses
+        self.addresses[:count].copy_(self._addresses_up[:count], non_blocking=True)
 
 
 class Resizer:
@@ -113,23 +128,31 @@ class Resizer:
     def put(self, pixels: Sequence[ImageU8], row: int) -> None:
         """Make the squares of some pictures, and put them from a row of `pictures` on."""
         for first in range(0, len(pixels), _CHUNK):
-            self._put_chunk(pixels[first : first + _CHUNK], row + first)
+            part = pixels[first : first + _CHUNK]
+            pinned, sent = self._waiting[0]
+            self._waiting.rotate(-1)
+            if sent is not None:
+                sent.synchronize()
+            for place, picture in zip(pinned.numpy(), part, strict=False):
+                place[...] = picture
+            self._here[: len(part)].copy_(pinned[: len(part)], non_blocking=True)
+            if sent is not None:
+                sent.record()
+            self._square(len(part), row + first)
 
-    def _put_chunk(self, pixels: Sequence[ImageU8], row: int) -> None:
-        pinned, sent = self._waiting[0]
-        self._waiting.rotate(-1)
-        if sent is not None:
-            sent.synchronize()
-        count = len(pixels)
-        for place, picture in zip(pinned.numpy(), pixels, strict=False):
-            place[...] = picture
-        self._here[:count].copy_(pinned[:count], non_blocking=True)
-        if sent is None:
-            squares = resized(self._here[:count], self._down, self._across)
-        else:
-            sent.record()
+    def gather(self, addresses: Tensor, row: int) -> None:
+        """The same for pictures that the device reads where they lie."""
+        for first in range(0, len(addresses), _CHUNK):
+            part = addresses[first : first + _CHUNK]
+            gather(part, self._here[: len(part)])
+            self._square(len(part), row + first)
+
+    def _square(self, count: int, row: int) -> None:
+        if self._graphs:
             graph, squares = self._graphs[1 if count == 1 else _CHUNK]
             graph.replay()
+        else:
+            squares = resized(self._here[:count], self._down, self._across)
         self._engine.pictures[row : row + count] = squares[:count]
 
 
@@ -167,27 +190,40 @@ class Uploader:
         self._engine.features[:count].copy_(stage.features_up[:count], non_blocking=True)
 
     def send_pictures(self, stage: Stage, given: Sequence[Given]) -> None:
-        """Enqueue the upload of a step of pictures, those that are only cut first."""
-        cut = [item.pixels for item in given if item.plan is None and item.pixels is not None]
-        self._copy(stage, cut)
-        used = slice(stage.control_bytes, stage.control_bytes + len(cut) * stage.picture_bytes)
-        engine = self._engine
-        if self._up is None or stage.there is None or len(given) <= DIRECT:
-            engine.uploaded[used].copy_(stage.up[used], non_blocking=True)
-        else:
-            with torch.cuda.stream(self._up):
-                stage.there[used].copy_(stage.up[used], non_blocking=True)
+        """Enqueue the upload of a step of pictures, in the order of `in_order`."""
+        only_cut = sum(item.plan is None for item in given)
+        copied = sum(not item.address for item in given[:only_cut])
+        self._copy(stage, [item.pixels for item in given[:copied] if item.pixels is not None])
+        engine, beside = self._engine, self._up if len(given) > DIRECT else None
+        there = engine.uploaded if beside is None or stage.there is None else stage.there
+        start, length = stage.control_bytes, stage.picture_bytes
+        with nullcontext() if beside is None else torch.cuda.stream(beside):
+            part = slice(start, start + copied * length)
+            there[part].copy_(stage.up[part], non_blocking=True)
+            if any(item.address for item in given):
+                stage.tell([item.address for item in given])
+            if copied < only_cut:
+                rows = there[start + copied * length : start + only_cut * length]
+                gather(stage.addresses[copied:only_cut], rows.view(-1, length))
+            if beside is not None:
                 stage.arrived.record()
+        if beside is not None:
             engine.main.wait_event(stage.arrived)
-            engine.uploaded[used].copy_(stage.there[used])
-        row = len(cut)
-        while row < len(given):
-            plan = given[row].plan
-            same = [item.pixels for item in given[row:] if item.plan is plan and item.pixels is not None]
-            if plan is None or not same:
+        if there is not engine.uploaded:
+            used = slice(start, start + only_cut * length)
+            engine.uploaded[used].copy_(there[used])
+        for (plan, lies), group in groupby(
+            enumerate(given[only_cut:], only_cut), lambda each: (each[1].plan, bool(each[1].address))
+        ):
+            rows_of = list(group)
+            row = rows_of[0][0]
+            if plan is None:
                 raise ValueError("pictures to be resized come last, those of one size together")
-            self._resizer(plan).put(same, row)
-            row += len(same)
+            if lies:
+                self._resizer(plan).gather(stage.addresses[row : row + len(rows_of)], row)
+            else:
+                pixels = [item.pixels for _, item in rows_of if item.pixels is not None]
+                self._resizer(plan).put(pixels, row)
 
     def _copy(self, stage: Stage, pictures: Sequence[ImageU8]) -> None:
         if len(pictures) <= _COPIED_ALONE:
@@ -213,6 +249,11 @@ class Uploader:
                 self._resizers.popitem(last=False)
         self._resizers.move_to_end(plan)
         return self._resizers[plan]
+
+
+def in_order(given: Given) -> tuple[int, bool]:
+    """What a step's pictures are sorted by: those only cut first; of each size, copied ones first."""
+    return id(given.plan) if given.plan else 0, given.address != 0
 
 
 def _copy_rows(rows: Tensor, pictures: Sequence[ImageU8]) -> None:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from ongebd.errors import ConfigError
 from ongebd.streaming.pool.ring import (
@@ -32,6 +33,7 @@ from ongebd.streaming.pool.ring import (
 )
 from ongebd.streaming.pool.stream import PoolStream
 from ongebd.streaming.pool.turns import Ended, Ending, Entry, Waiting
+from ongebd.types import ImageU8
 
 _PAUSE = 0.0005
 _LOOK_AFTER_PRODUCERS = 0.5
@@ -57,7 +59,8 @@ class Door:
         streams: Sequence[PoolStream],
         layout: Layout,
         when_full: WhenNoSlot,
-        accept: Callable[[Any], Any],
+        pin: Callable[[npt.NDArray[np.uint8]], Any],
+        accept: Callable[[ImageU8, Any], Any],
         push: Callable[[list[tuple[PoolStream, Entry]]], None],
     ) -> None:
         if when_full not in ("block", "drop-newest"):
@@ -74,7 +77,8 @@ class Door:
         self._slots = layout.slots
         self._push = push
         # What the runtime keeps of a picture in a slot, once and for all.
-        self._given = [[accept(picture) for picture in ring] for ring in self._shared.pictures]
+        pinned = pin(self._shared.pixels)
+        self._given = [[accept(picture, pinned) for picture in ring] for ring in self._shared.pictures]
         self._seen = np.zeros(layout.rings, np.int64)
         self._lost = 0
         self.handles = [Handle(str(self._path), layout, ring, when_full) for ring in range(layout.rings)]

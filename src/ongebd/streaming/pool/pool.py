@@ -234,10 +234,10 @@ class StreamPool:
         self._check_open()
         layout = check_layout(len(streams), slots, shape, self.runtime.window)
 
-        def accept(pixels: ImageU8) -> Any:
-            return self.runtime.accept_window(pixels, *layout.shape)
+        def accept(pixels: ImageU8, pinned: Any) -> Any:
+            return self.runtime.accept_window(pixels, *layout.shape, pinned)
 
-        return Door(streams, layout, when_full, accept, self._come)
+        return Door(streams, layout, when_full, self.runtime.pin, accept, self._come)
 
     def _come(self, entries: list[tuple[PoolStream, Entry]]) -> None:
         """Frames and ends of several streams, which have room for them. For a door."""

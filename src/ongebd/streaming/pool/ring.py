@@ -21,6 +21,7 @@ from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import as_strided
 
 from ongebd.errors import ConfigError, FeatureError, OngebdError
 from ongebd.streaming.runtime.base import Window, in_seconds
@@ -31,6 +32,7 @@ FRAME, FLUSH, EPOCH, CLOSE = range(4)
 """What a slot says; all but the first are what `PoolStream`'s functions of that name do."""
 WhenNoSlot = Literal["block", "drop-newest"]
 _COLUMNS = 8  # counters of a ring, one cache line
+_LINE = 64
 _PAGE = 4096
 _PAUSE = 0.0005
 
@@ -63,6 +65,11 @@ class Layout:
         return self.kept[0] * self.kept[1] * 3
 
     @property
+    def slot_bytes(self) -> int:
+        """From one frame to the next: whole cache lines."""
+        return -(-self.picture_bytes // _LINE) * _LINE
+
+    @property
     def head_bytes(self) -> int:
         """Of all that is no picture, in whole pages."""
         small = 8 * self.rings * (_COLUMNS + 3 * self.slots)
@@ -71,7 +78,7 @@ class Layout:
     @property
     def bytes(self) -> int:
         """Of all of it."""
-        return self.head_bytes + self.rings * self.slots * self.picture_bytes
+        return self.head_bytes + self.rings * self.slots * self.slot_bytes
 
 
 class Shared:
@@ -82,6 +89,7 @@ class Shared:
         times: Of each slot, seconds of its frame, (rings, slots), float64.
         since: When it was filled, on the machine's monotonic clock.
         kinds: FRAME, FLUSH, EPOCH or CLOSE, int64.
+        pixels: All that is pictures, (bytes,), uint8.
         pictures: (rings, slots, height, width, 3), uint8; of the part that goes through.
     """
 
@@ -96,8 +104,10 @@ class Shared:
         self.times: npt.NDArray[np.float64] = times.reshape(grid)
         self.since: npt.NDArray[np.float64] = since.reshape(grid)
         self.kinds: npt.NDArray[np.int64] = kinds.view(np.int64).reshape(grid)
-        pictures = np.frombuffer(self._map, np.uint8, cells * layout.picture_bytes, layout.head_bytes)
-        self.pictures: ImageU8 = pictures.reshape(*grid, *layout.kept, 3)
+        self.pixels: npt.NDArray[np.uint8] = np.frombuffer(self._map, np.uint8, offset=layout.head_bytes)
+        slots = self.pixels.reshape(*grid, layout.slot_bytes)[:, :, : layout.picture_bytes]
+        row = 3 * layout.kept[1]
+        self.pictures: ImageU8 = as_strided(slots, (*grid, *layout.kept, 3), (*slots.strides[:2], row, 3, 1))
 
 
 def make_shared(layout: Layout) -> Path:

@@ -15,6 +15,7 @@ from math import isfinite
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ongebd.backbones import FrameError
 from ongebd.errors import ConfigError, a_number
@@ -127,8 +128,18 @@ class Runtime(Protocol[L]):
     def window(self, height: int, width: int) -> Window:
         """The part of pictures of a size that is looked at."""
 
-    def accept_window(self, pixels: ImageU8, height: int, width: int) -> Any:
-        """Keep that part of a picture, not a copy; what `accept` of the whole picture with no copy keeps."""
+    def pin(self, memory: npt.NDArray[np.uint8]) -> Any:
+        """Prepare memory, (bytes,), of which many pictures will be parts, for `accept_window`."""
+
+    def accept_window(self, pixels: ImageU8, height: int, width: int, pinned: Any = None) -> Any:
+        """Keep that part of a picture, not a copy; what `accept` of the whole picture with no copy keeps.
+
+        Args:
+            pixels: The part.
+            height: Of the whole picture.
+            width: Likewise.
+            pinned: What `pin` made of the memory in which it lies.
+        """
 
     def accept_feature(self, feature: Feature) -> Any:
         """The same for a feature, (D,), in place of a picture."""

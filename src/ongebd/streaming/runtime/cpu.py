@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
+import numpy.typing as npt
 
 from ongebd.errors import ConfigError
 from ongebd.streaming.config import StreamConfig
@@ -123,7 +124,10 @@ class CpuRuntime:
         """All of it: the backbone cuts."""
         return 0, height, 0, width
 
-    def accept_window(self, pixels: ImageU8, height: int, width: int) -> Given:
+    def pin(self, memory: npt.NDArray[np.uint8]) -> None:
+        """Nothing: memory is read as it is."""
+
+    def accept_window(self, pixels: ImageU8, height: int, width: int, pinned: None = None) -> Given:
         """The picture, checked."""
         return check_picture(pixels)
 
