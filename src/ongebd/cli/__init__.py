@@ -49,6 +49,9 @@ app.command("ongebd.cli.bench:bench", name="bench", help="Measure how fast the m
 app.command("ongebd.cli.compose:compose", name="compose", help="Make labelled videos out of clips.")
 app.command("ongebd.cli.extract:extract", name="extract", help="Store the features of videos, for training.")
 app.command("ongebd.cli.train:train", name="train", help="Train the paper's anticipator on stored features.")
+app.command(
+    "ongebd.cli.experiment:app", name="experiment", help="Run the paper's tables and figures, on your data."
+)
 app.command("ongebd.cli.export:export", name="export", help="Write a trained model's ONNX file.")
 
 

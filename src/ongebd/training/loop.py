@@ -59,7 +59,7 @@ class Trained:
     Attributes:
         model: The network of the best epoch.
         progress: The history.
-        report: What the report says; None on all processes but the first.
+        report: What the report says; None without one, and on all processes but the first.
         last: Weights after the last epoch.
     """
 
@@ -75,6 +75,7 @@ def train(
     dataset: Dataset | None = None,
     resume: bool = False,
     watcher: Watcher | None = None,
+    report: bool = True,
 ) -> Trained:
     """Train a network, validate it, and write model, checkpoint and report into `config.out`.
 
@@ -86,6 +87,7 @@ def train(
         resume: Go on from the checkpoint in `config.out`, if there is one. The result is that of a training
             that was never broken off; on the CPU to the bit.
         watcher: Is told how it goes.
+        report: Make the report, for which untrained anticipators are validated too.
 
     Raises:
         OngebdError: Data, configuration or folder are not in order; the message says what to mend.
@@ -148,16 +150,16 @@ def train(
         # What came of it.
         last = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
         best = task.load(out / MODEL).to(device)
-        report = None
-        if processes.is_first:
+        made = None
+        if processes.is_first and report:
             watcher.say("validating the best epoch, and the anticipators that need no training")
-            report = make_report(config, dataset, task, best, held_out, device, progress)
-            task.save(out / MODEL, best, dataset, report.threshold)
-            write_training_report(report, out)
-            for line in report.findings:
+            made = make_report(config, dataset, task, best, held_out, device, progress)
+            task.save(out / MODEL, best, dataset, made.threshold)
+            write_training_report(made, out)
+            for line in made.findings:
                 watcher.say(line)
         processes.wait()
-        return Trained(best, progress, report, last)
+        return Trained(best, progress, made, last)
 
 
 def _epoch(
