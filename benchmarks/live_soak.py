@@ -7,7 +7,8 @@ small pictures (8 × 6) with noise, of which another scene begins every 2 to 20 
 connection is lost, and the next attempt may be refused a few times. A clock that has no need to wait jumps
 ahead instead; it holds the camera back only so that the pool keeps up. The rest is what `ongebd watch` runs:
 supervisor, pool, hub, history, pictures, and the sinks for records (exchanged at 256 KiB) and thumbnails (at
-most 8 MiB), with counters rendered five times a second and a subscriber that reads nothing.
+most 8 MiB), and the page with a viewer who reads all that it is told, with counters rendered five times a
+second and a subscriber that reads nothing.
 
 The method is window-mean on the pictures themselves. So a day is two million frames through everything but a
 network, a decoder and the backbone.
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import os
 import platform
 import random
@@ -28,18 +30,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
+import httpx
 import numpy as np
 
 import ongebd
 from ongebd.baselines.pictures import Pictures
 from ongebd.errors import SourceError
 from ongebd.live import Patience, Point, StreamStatus, Watcher
+from ongebd.live.server import serve
 from ongebd.live.sinks import PictureSink, RecordSink, Rotation
 from ongebd.output import RunHeader
 from ongebd.output.jsonl import read_jsonl
 from ongebd.streaming import Model
 from ongebd.types import Decision, Epoch, Frame
 
+HEADING = "# A day of a made camera, as fast as it goes"
 RATE = 24
 AHEAD = 24
 """Frames that the camera may be ahead of the decisions."""
@@ -139,6 +144,32 @@ class Connection:
         self.broken = "the cable was cut"
 
 
+class Viewer:
+    """Reads the page's feed to its end."""
+
+    def __init__(self) -> None:
+        self.messages = self.boundaries = self.gaps = 0
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self._url = ""
+
+    def start(self, url: str) -> None:
+        """Begin to read."""
+        self._url = url
+        self.thread.start()
+
+    def _read(self) -> None:
+        with httpx.Client(base_url=self._url, timeout=None) as http:
+            told = http.get("api/streams").json()
+            params = {"after": f"{told['run']}-{told['q']}"}
+            with http.stream("GET", "api/feed", params=params) as feed:
+                for line in feed.iter_lines():
+                    self.messages += line.startswith("data: ")
+                    self.gaps += line == "event: gap"
+                    if '"events"' in line:
+                        events = json.loads(line[6:]).get("events", [])
+                        self.boundaries += sum("c" not in event for event in events)
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """What the process holds at one moment."""
@@ -194,9 +225,11 @@ def soak(hours: float, folder: Path) -> str:
         )
     )
     idle = watcher.hub.subscribe(Point, limit=1000)
+    viewer = Viewer()
     samples: list[Sample] = []
     began = time.perf_counter()
-    with watcher:
+    with watcher, serve(watcher, port=0, clock=clock.wall) as page:
+        viewer.start(page.url)
         due = 0.0
         while not watcher.join(0.2):
             watcher.metrics()
@@ -206,7 +239,8 @@ def soak(hours: float, folder: Path) -> str:
         history = stream.history(3600)
         status = stream.status()
     took = time.perf_counter() - began
-    return report(hours, took, camera, samples, status, history, idle.lost, complaints, folder, model)
+    viewer.thread.join()
+    return report(hours, took, camera, samples, status, history, idle.lost, viewer, complaints, folder, model)
 
 
 def report(
@@ -217,6 +251,7 @@ def report(
     status: StreamStatus,
     history: list[Point],
     lost: int,
+    viewer: Viewer,
     complaints: list[str],
     folder: Path,
     model: Model,
@@ -240,10 +275,11 @@ def report(
         f"the last {len(last)} decisions are a fresh detector's": same and len(last) > 0,
         "every file of records is valid by itself": all(one.end is not None for one in read),
         "no sink had trouble": not complaints,
+        "the page's viewer was told every boundary": viewer.boundaries == status.boundaries,
     }
     thumbnails = sum(1 for _ in (folder / "thumbnails").iterdir())
     lines = [
-        "# A day of a made camera, as fast as it goes",
+        HEADING,
         "",
         f"Measured by `benchmarks/live_soak.py --hours {hours:g}`, {time.strftime('%Y-%m-%d')},"
         f" {os.cpu_count()} cores, Python {platform.python_version()}. What is simulated stands in its head.",
@@ -251,7 +287,8 @@ def report(
         f"{hours:g} h of stream time in {took / 60:.1f} min: {total:,} frames ({total / took:,.0f} a second),"
         f" {status.boundaries:,} boundaries, {len(camera.connections)} connections, {camera.refused} attempts"
         f" that were refused; {len(files)} files of records and {thumbnails:,} thumbnails are left; the idle"
-        f" subscriber lost {lost:,} points.",
+        f" subscriber lost {lost:,} points; the page's viewer was told {viewer.messages:,} messages, with"
+        f" {viewer.gaps} gaps.",
         "",
         "| | first half | second half |",
         "|---|---|---|",
@@ -293,6 +330,16 @@ def ends(samples: list[Sample], name: str) -> str:
     return f"{min(values)} to {max(values)}"
 
 
+def put_section(path: Path, heading: str, text: str) -> None:
+    """Put a text that begins with its heading into a file, in place of the section that has this heading."""
+    old = path.read_text(encoding="utf-8") if path.exists() else ""
+    sections = [f"# {part}".rstrip() + "\n" for part in f"\n{old}".split("\n# ")[1:]]
+    headings = [one.partition("\n")[0] for one in sections]
+    place = headings.index(heading) if heading in headings else len(sections)
+    sections[place : place + 1] = [text.rstrip() + "\n"]
+    path.write_text("\n".join(sections), encoding="utf-8")
+
+
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(
@@ -305,7 +352,7 @@ def main() -> None:
         text = soak(given.hours, Path(folder))
     print(text)
     if given.out is not None:
-        given.out.write_text(text, encoding="utf-8")
+        put_section(given.out, HEADING, text)
     raise SystemExit("- NO" in text)
 
 

@@ -123,7 +123,7 @@ _CHILD = """
 import sys, time
 import av, numpy as np
 port, width, height, rate, speed, gop = (int(a) for a in sys.argv[1:7])
-count = int(sys.argv[7])
+count, codec = int(sys.argv[7]), sys.argv[8]
 scenes = [np.full((height, width, 3), 20, np.uint8) for _ in range(3)]
 for n, scene in enumerate(scenes):
     scene[:, :, n] = 220
@@ -131,7 +131,7 @@ for n, scene in enumerate(scenes):
 while True:
     try:
         out = av.open(f"tcp://127.0.0.1:{port}?listen=1", "w", format="mpegts")
-        stream = out.add_stream("mpeg2video", rate=rate)
+        stream = out.add_stream(codec, rate=rate)
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         stream.codec_context.gop_size, stream.codec_context.max_b_frames = gop, 0
         began, n = time.monotonic(), 0
@@ -153,11 +153,11 @@ while True:
 class Feed:
     """A child process that serves a moving picture over TCP, to one client after another."""
 
-    def __init__(self, port: int, width: int, height: int, speed: int, count: int) -> None:
+    def __init__(self, port: int, width: int, height: int, speed: int, count: int, codec: str) -> None:
         self.url = f"tcp://127.0.0.1:{port}"
         numbers = [port, width, height, 25, speed, 5, count]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _CHILD, *(str(number) for number in numbers)],
+            [sys.executable, "-c", _CHILD, *(str(number) for number in numbers), codec],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -176,9 +176,15 @@ def free_port() -> int:
 
 @contextmanager
 def feeding(
-    port: int, *, width: int = 96, height: int = 64, speed: int = 1, count: int = 0
+    port: int,
+    *,
+    width: int = 96,
+    height: int = 64,
+    speed: int = 1,
+    count: int = 0,
+    codec: str = "mpeg2video",
 ) -> Iterator[Feed]:
-    feed = Feed(port, width, height, speed, count)
+    feed = Feed(port, width, height, speed, count, codec)
     try:
         yield feed
     finally:

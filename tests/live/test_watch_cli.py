@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+import ongebd
 from ongebd.cli import main
 from ongebd.output.jsonl import read_jsonl
 
@@ -62,6 +63,18 @@ def test_it_finds_what_detect_finds(clip, tmp_path):
     assert detected.boundaries == watched.boundaries
 
 
+def test_each_decided_frame_has_a_line_where_that_is_asked_for(clip, tmp_path):
+    out = tmp_path / "seen.jsonl"
+    assert main(["watch", str(clip), "-m", "window-mean", "-q", "--jsonl", str(out), "--jsonl-frames"]) == 0
+    decisions = ongebd.detect(str(clip), model="window-mean").decisions
+    points = [one for one in read_jsonl(out).others if one["type"] == "point"]
+    names = ("time", "error", "mean", "std", "threshold", "z")
+    assert [[one[name] for name in names] for one in points] == [
+        [round(getattr(one, name), 6) for name in names] for one in decisions
+    ]
+    assert [one["positive"] for one in points] == [one.is_boundary for one in decisions]
+
+
 def test_a_source_that_is_refused_is_told_in_a_line_and_the_others_go_on(clip, tmp_path, capfd):
     status = main(["watch", str(tmp_path / "gone.mp4"), f"door={clip}", "-m", "window-mean", "-q"])
     said, trouble = capfd.readouterr()
@@ -81,6 +94,9 @@ def test_a_source_that_is_refused_is_told_in_a_line_and_the_others_go_on(clip, t
         (["camera:0", "--retries", "-1"], "retries must be at least 0"),
         (["camera:0", "--read-timeout", "0"], "read_timeout must be"),
         (["camera:0", "--queue", "0"], "max_pending must be at least 1"),
+        (["camera:0", "--clips", "x", "--clip-before", "-1"], "0 to 60 s before the onset"),
+        (["camera:0", "--clips", "x", "--clip-after", "600"], "0 to 60 s after the onset"),
+        (["camera:0", "--clips", "x", "--clips-size", "1k"], "a folder of clips takes at least 1 MiB"),
         (["camera:0", "--webhook", "ftp://x"], "no http or https URL"),
         (["a=camera:0", "a=camera:1"], "two sources are named a"),
         (["camera:0", "-m", "nonsense"], "unknown model"),

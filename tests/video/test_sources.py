@@ -110,8 +110,52 @@ def test_the_wheel_speaks_the_protocol_and_a_server_that_is_not_there_is_refused
 
 
 def test_an_unknown_protocol_is_refused():
-    with pytest.raises(SourceError, match="nosuch://x/y: cannot be opened: Protocol not found"):
+    with pytest.raises(
+        SourceError, match="nosuch://x/y: cannot be opened: that protocol is not known here; name another"
+    ):
         VideoReader("nosuch://x/y")
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("rtsp://me:hunter2@nosuch.invalid/1", "its host is not known, or it ends the connection at once"),
+        ("tcp://127.0.0.1", "its address is wrong or lacks a port"),
+        ("rtsp://me:hunter2/x@127.0.0.1:9/1", "write / as %2F"),
+        ("rtsp://me:hunter2@127.0.0.1:1/1", "Connection refused; check the address and the network$"),
+        ("http://me:hunter2@127.0.0.1:1/1.mp4", "or download it and name the file$"),
+        ("camera:99", "there is no such device; check that it is plugged in"),
+    ],
+)
+def test_the_cause_is_told_in_words_that_help_and_without_credentials(url, says):
+    with pytest.raises(SourceError, match=says) as refused:
+        VideoReader(url)
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("status", "says"), [(401, "check the user and password"), (404, "404 Not Found")])
+def test_what_a_server_answers_is_told(status, says):
+    class Refuses(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(status)
+
+        def log_message(self, *_): ...
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refuses) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            with pytest.raises(SourceError, match=says):
+                VideoReader(f"http://me:hunter2@127.0.0.1:{server.server_port}/x.ts")
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_web_page_is_told_to_be_no_video(tmp_path):
+    (tmp_path / "page.html").write_text("<p>Hello.</p>" * 200)
+    with served(tmp_path) as url, pytest.raises(SourceError, match=r"what it sends is no video.*check the"):
+        VideoReader(f"{url}/page.html")
 
 
 def test_a_password_never_shows(tmp_path):

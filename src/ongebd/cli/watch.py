@@ -19,8 +19,8 @@ from ongebd import __version__
 from ongebd.cli.sources import Sources, check_sources
 from ongebd.cli.standard_streams import ClosedOutput, say
 from ongebd.errors import ConfigError
-from ongebd.live import Patience, Watcher
-from ongebd.live.sinks import CommandSink, LineSink, PictureSink, RecordSink, Rotation, WebhookSink
+from ongebd.live import ClipLength, Patience, Watcher
+from ongebd.live.sinks import ClipSink, CommandSink, LineSink, PictureSink, RecordSink, Rotation, WebhookSink
 from ongebd.live.sources import OPEN_SECONDS, READ_SECONDS, STALL_SECONDS
 from ongebd.output import RunHeader
 from ongebd.streaming import StreamConfig
@@ -52,6 +52,9 @@ class WatchOptions:
     jsonl_files: int = 30
     """How many older ones are kept."""
 
+    jsonl_frames: Annotated[bool, Parameter(negative=())] = False
+    """A line for each decided frame too; about 0.4 GB a day and stream."""
+
     exec: str | None = None
     """Command for each boundary, without a shell; {time} {onset} {thumbnail} {stream} {wall} are filled"""
 
@@ -66,6 +69,18 @@ class WatchOptions:
 
     thumbnails_size: str = "1G"
     """Size of that folder at most; the oldest go."""
+
+    clips: Path | None = None
+    """Folder for a clip (MP4) of each boundary."""
+
+    clips_size: str = "4G"
+    """Size of that folder at most; the oldest go."""
+
+    clip_before: float = 5.0
+    """Seconds of a clip before the onset, at least."""
+
+    clip_after: float = 5.0
+    """Seconds of a clip after it."""
 
     realtime: Annotated[bool, Parameter(negative=())] = False
     """Play files at their own pace, as if they were live."""
@@ -97,6 +112,13 @@ class WatchOptions:
             stall_after=self.stall_after,
             retries=self.retries,
         )
+
+    @property
+    def clip_length(self) -> ClipLength | None:
+        """What is in a clip; None where none is wanted."""
+        if self.clips is None:
+            return None
+        return ClipLength(before=self.clip_before, after=self.clip_after)
 
     @property
     def wants_pictures(self) -> bool:
@@ -149,6 +171,7 @@ def watch(
             realtime=options.realtime,
             max_pending=options.queue,
             thumbnails=options.wants_pictures,
+            clips=options.clip_length,
         )
         closing.callback(watcher.stop)
         lines = None if quiet or isinstance(sys.stdout, ClosedOutput) else _lines(watcher)
@@ -194,11 +217,15 @@ def _attach(watcher: Watcher, options: WatchOptions) -> None:
                 frames,
                 wall=watcher.clock.wall,
                 rotation=rotation,
+                points=options.jsonl_frames,
             )
         )
     if options.thumbnails is not None:
         most = _bytes("--thumbnails-size", options.thumbnails_size)
         watcher.attach(PictureSink(options.thumbnails, watcher.hub, thumbnail, _complain, most_bytes=most))
+    if options.clips is not None:
+        most = _bytes("--clips-size", options.clips_size)
+        watcher.attach(ClipSink(options.clips, watcher.footage, watcher.wrote, _complain, most_bytes=most))
     if options.exec is not None:
         watcher.attach(
             CommandSink(options.exec, watcher.hub, thumbnail, _complain, seconds=options.exec_timeout)

@@ -6,13 +6,16 @@
 ...         print(onsets.get(timeout=60))
 """
 
+from ongebd.live.clips import ClipLength
 from ongebd.live.hub import Hub, Subscription
-from ongebd.live.records import Dropped, Found, Onset, Point, Record, Retuned, State, StateChanged
+from ongebd.live.records import Clip, Dropped, Found, Onset, Point, Record, Retuned, State, StateChanged
 from ongebd.live.sources import Patience
 from ongebd.live.stream import StreamStatus, WatchedStream
 from ongebd.live.watcher import Watcher
 
 __all__ = [
+    "Clip",
+    "ClipLength",
     "Dropped",
     "Found",
     "Hub",

@@ -8,9 +8,11 @@ of 0; a break within one (the clock stepped back, the picture changed) begins an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from ongebd.types import Boundary
+from ongebd.video.packets import Piece
 
 State = Literal["connecting", "live", "stalled", "reconnecting", "ended", "failed"]
 STATES: tuple[State, ...] = ("connecting", "live", "stalled", "reconnecting", "ended", "failed")
@@ -144,4 +146,44 @@ class Retuned:
     sensitivity: float
 
 
-Record = Point | Onset | Found | StateChanged | Dropped | Retuned
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """The video around an onset is in a file.
+
+    Attributes:
+        stream: Key of the stream.
+        number: As its onset's.
+        epoch: Likewise.
+        time: Likewise.
+        wall: Likewise.
+        path: The file, MP4.
+        seconds: How long it lasts.
+    """
+
+    stream: str
+    number: int
+    epoch: int
+    time: float
+    wall: float
+    path: Path
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Footage:
+    """The video around an onset is complete, and is to be written. Large: told on `Watcher.footage` only.
+
+    Attributes:
+        stream: Key of the stream.
+        wall: As its onset's.
+        onset: What it is of.
+        piece: Its packets; None where the source sent no keyframe to begin with.
+    """
+
+    stream: str
+    wall: float
+    onset: Onset
+    piece: Piece | None
+
+
+Record = Point | Onset | Found | StateChanged | Dropped | Retuned | Clip | Footage

@@ -7,14 +7,17 @@ import gzip
 import hashlib
 import html
 import json
+import os
+import stat
 from collections.abc import AsyncIterator, Callable
 from importlib import resources
+from pathlib import Path
 from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -83,6 +86,7 @@ class Pages:
                 Route("/api/feed", self.feed),
                 Route("/api/streams/{key}/past", self.past),
                 Route("/api/streams/{key}/thumbnails/{number:int}", self.thumbnail),
+                Route("/api/streams/{key}/clips/{number:int}", self.clip),
                 Route("/api/streams/{key}/sensitivity", self.retune, methods=["POST"]),
                 *(Route(f"/{name}", self.file) for name in STATIC),
             ]
@@ -171,6 +175,21 @@ class Pages:
         # The page adds the run to the address: a number's picture never changes within a run.
         return Response(picture, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=86400"})
 
+    async def clip(self, request: Request) -> Response:
+        """The clip of a boundary, from the one file that was written for it; ranges can be asked for."""
+        path = self._stream(request).clip(request.path_params["number"])
+        status = None if path is None else await asyncio.to_thread(_regular, path)
+        if path is None or status is None:
+            raise HTTPException(404, "There is no such clip, or it is not kept any more.")
+        return FileResponse(
+            path,
+            headers={"Cache-Control": "private, max-age=86400"},
+            media_type="video/mp4",
+            filename=path.name,
+            stat_result=status,
+            content_disposition_type="inline",
+        )
+
     async def retune(self, request: Request) -> Response:
         """Set a stream's sensitivity: {"sensitivity": 0.1 … 0.9}."""
         stream = self._stream(request)
@@ -229,6 +248,15 @@ class _Viewing(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._left()
+
+
+def _regular(path: Path) -> os.stat_result | None:
+    """The status of a file, unless it is gone, or a link or something else has taken its place."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status if stat.S_ISREG(status.st_mode) else None
 
 
 def _packed(request: Request, feed: Feed, key: str) -> Response:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from ongebd.live.records import Dropped, Found, Onset, Point, Retuned, StateChanged
+from ongebd.live.records import Clip, Dropped, Found, Onset, Point, Retuned, StateChanged
 from ongebd.live.server_curves import pack_points
 from ongebd.live.server_past import Past
 from ongebd.live.server_watched import Status, Watched
@@ -44,7 +44,7 @@ class Feed:
         self._number = 0
         self._lock = threading.Lock()
         self._records = watcher.hub.subscribe(
-            Point, Onset, Found, StateChanged, Dropped, Retuned, limit=_HUB_LIMIT
+            Point, Onset, Found, StateChanged, Dropped, Retuned, Clip, limit=_HUB_LIMIT
         )
         self._thread = threading.Thread(target=self._gather, name="ongebd-page-feed", daemon=True)
         self._stopping = threading.Event()
@@ -170,6 +170,8 @@ class Feed:
                         told["events"].append(past.onset(record))
                     case Found():
                         told["events"].append(past.found(record))
+                    case Clip():
+                        told["events"].extend(past.clip(record))
                     case StateChanged():
                         told["states"].append(past.state(record))
                         concerned.add(record.stream)

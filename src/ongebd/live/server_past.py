@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from ongebd.live.records import Found, Onset, Point, StateChanged
+from ongebd.live.records import Clip, Found, Onset, Point, StateChanged
 from ongebd.live.server_curves import Curve
 from ongebd.live.server_watched import Stream
 
@@ -34,6 +34,9 @@ class Past:
                 self.found(event)
             else:
                 self.onset(event)
+        for number, told in self._events.items():
+            if stream.clip(number) is not None:
+                told["clip"] = True
         status = stream.status()
         if not self._states or self._states[-1]["state"] != status.state:
             self.state(StateChanged(stream.key, status.state, status.since, status.epoch, status.reason))
@@ -71,6 +74,11 @@ class Past:
             }
         )
 
+    def clip(self, record: Clip) -> list[dict[str, Any]]:
+        """A boundary's clip is there; returns what the page is told, nothing where it is too long ago."""
+        event = self._events.get(record.number)
+        return [] if event is None else [self._keep({**event, "clip": True})]
+
     def state(self, record: StateChanged) -> dict[str, Any]:
         """The stream's state changed; returns what the page is told."""
         told = {
@@ -96,6 +104,8 @@ class Past:
         return {**self.curve.packed(), "events": events, "states": states}
 
     def _keep(self, event: dict[str, Any]) -> dict[str, Any]:
+        if self._events.get(event["n"], {}).get("clip"):
+            event["clip"] = True
         self._events[event["n"]] = event
         if len(self._events) > _MOST_EVENTS:
             del self._events[next(iter(self._events))]

@@ -7,8 +7,10 @@ from bisect import bisect_left
 from collections import deque
 from dataclasses import dataclass
 from math import ceil, log2
+from pathlib import Path
 
 from ongebd.errors import ConfigError, a_number
+from ongebd.live.clips import Clips
 from ongebd.live.clock import LiveClock
 from ongebd.live.history import Events, History, Pictures
 from ongebd.live.hub import Hub
@@ -78,10 +80,12 @@ class WatchedStream:
         clock: The watcher's.
         stall_after: Seconds without a frame after which it is stalled; None: it cannot be.
         defaults: The model's settings, by which a τ is told as a sensitivity.
+        clips: Cuts one out at each onset; None: nobody does.
 
     Attributes:
         key: Short, unique, fit for a URL.
         name: For people; without credentials.
+        clips: As given.
         over: Set when everything of it has been said.
         lags: How many frames' lags lay in each of `LAG_BUCKETS`, and above.
         lag_sum: Seconds, of all frames.
@@ -97,8 +101,9 @@ class WatchedStream:
         *,
         stall_after: float | None,
         defaults: StreamConfig,
+        clips: Clips | None = None,
     ) -> None:
-        self.key, self.name = source.key, source.name
+        self.key, self.name, self.clips = source.key, source.name, clips
         self.over = threading.Event()
         self.lags = [0] * (len(LAG_BUCKETS) + 1)
         self.lag_sum = 0.0
@@ -170,6 +175,10 @@ class WatchedStream:
         """The picture of a boundary's onset, JPEG; None where it is not kept (any more)."""
         return self._pictures.get(number)
 
+    def clip(self, number: int) -> Path | None:
+        """The file of a boundary's clip, where one was written; it may be deleted by now."""
+        return None if self.clips is None else self.clips.path(number)
+
     def set_sensitivity(self, sensitivity: float) -> None:
         """Let it find more or fewer boundaries from now on; nothing that it has seen is forgotten.
 
@@ -215,6 +224,8 @@ class WatchedStream:
         elif self._state != "live":
             self.change("live")
         self._of_connection = frame.epoch
+        if self.clips is not None:
+            self.clips.number(self._asked)
         self._unbroken = True
         self._sent.append(_Sent(self._asked, float(frame.time), wall, self._newest, frame.preview))
         dropped, self._giving = self._pooled.dropped, True
@@ -340,6 +351,8 @@ class WatchedStream:
         self._open.append(onset)
         self._events.add(onset)
         self._hub.publish(onset)
+        if self.clips is not None:
+            self.clips.cut(onset)
 
     def _end(self, boundary: Boundary, wall: float) -> None:
         onset = self._open.popleft()  # each has its boundary, in their order

@@ -12,9 +12,11 @@ from types import MappingProxyType, TracebackType
 from typing import Protocol, Self
 
 from ongebd.errors import ConfigError
+from ongebd.live.clips import ClipLength, Clips
 from ongebd.live.clock import LiveClock, RealClock
 from ongebd.live.hub import Hub
 from ongebd.live.metrics import Served, rendered
+from ongebd.live.records import Clip
 from ongebd.live.sources import Patience, WatchedSource, sources_of
 from ongebd.live.stream import WatchedStream
 from ongebd.live.supervisor import Opener, Reader, Supervisor
@@ -28,10 +30,18 @@ from ongebd.video.source import kind_of
 
 _TICK = 0.25
 _STOP_SECONDS = 5.0
+_DECIDING_SECONDS = 2.0
+"""How long a decision on a frame may take, once the model has taken the frame."""
 
 
 class Attached(Served, Protocol):
-    """What lives and ends with a watcher: a sink."""
+    """What lives and ends with a watcher: a sink.
+
+    Attributes:
+        tells: Whether it tells records itself.
+    """
+
+    tells: bool
 
     def start(self) -> None:
         """Begin."""
@@ -56,6 +66,8 @@ class Watcher:
         max_pending: Frames of one stream that may wait for the model. Of a live source the oldest is dropped
             where one more comes; what gives its data when it is asked waits itself.
         thumbnails: Whether boundaries have pictures.
+        clips: What of a source is in a clip of a boundary; None: there are none. Who writes them reads
+            `footage`, and tells `wrote`.
         clock: None takes the machine's.
         opener: Opens sources, in place of `VideoReader`.
 
@@ -76,13 +88,14 @@ class Watcher:
         realtime: bool = False,
         max_pending: int = 48,
         thumbnails: bool = True,
+        clips: ClipLength | None = None,
         clock: LiveClock | None = None,
         opener: Opener | None = None,
     ) -> None:
         named = sources_of(sources)
         if thumbnails:
             check_can_draw()
-        self.hub = Hub()
+        self.hub, self.footage = Hub(), Hub()
         self.clock = clock or RealClock()
         self.patience = patience or Patience()
         self._thumbnails = thumbnails
@@ -90,6 +103,7 @@ class Watcher:
         self._started = self._stopped = False
         self._failure: BaseException | None = None
         self._attached: list[Attached] = []
+        self._clips = clips
         self._pool = StreamPool(
             model,
             device=device,
@@ -204,10 +218,18 @@ class Watcher:
             self._pool.close(drain=self._started)
         except RuntimeError as problem:  # what broke the pool
             self._failure = self._failure or problem
+        # Who tells of clips ends first, so that the others still hear of the last ones.
+        self.footage.close()
+        self._finish(telling=True)
         self.hub.close()
-        if self._started:
-            for sink in self._attached:
-                sink.finish(_STOP_SECONDS)
+        self._finish(telling=False)
+
+    def wrote(self, clip: Clip) -> None:
+        """A clip is in a file: remember which, and tell it."""
+        stream = self._streams[clip.stream]
+        if stream.clips is not None:
+            stream.clips.wrote(clip.number, clip.path)
+        self.hub.publish(clip)
 
     def metrics(self) -> bytes:
         """Counters of all streams and sinks, in the text format of Prometheus.
@@ -217,15 +239,26 @@ class Watcher:
         """
         return rendered(self._streams.values(), self._attached)
 
+    def _finish(self, *, telling: bool) -> None:
+        for sink in self._attached:
+            if self._started and sink.tells is telling:
+                sink.finish(_STOP_SECONDS)
+
     def _watched(self, source: WatchedSource) -> WatchedStream:
         file = kind_of(source.source) == "file"
+        pooled = self._pool.add(name=source.key, when_full="drop-oldest")
+        clips = None
+        if self._clips is not None:
+            waiting = pooled.line.room / float(pooled.config.rate())
+            clips = Clips(self._clips, waiting + pooled.latency + _DECIDING_SECONDS, self.footage.publish)
         return WatchedStream(
             source,
-            self._pool.add(name=source.key, when_full="drop-oldest"),
+            pooled,
             self.hub,
             self.clock,
             stall_after=None if file else self.patience.stall_after,
             defaults=self.model.defaults,
+            clips=clips,
         )
 
     def _open(self, source: WatchedSource, stop: threading.Event) -> AbstractContextManager[Reader]:
@@ -240,6 +273,7 @@ class Watcher:
                 stop=stop,
             ),
             preview=SHORT_SIDE if self._thumbnails else None,
+            keep=self._streams[source.key].clips,
         )
 
     def _decided(self, result: PoolResult) -> None:

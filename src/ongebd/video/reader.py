@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import av.error
 from av.codec.context import ThreadType
@@ -33,6 +33,29 @@ from ongebd.video.source import (
     source_name,
     unreadable,
 )
+from ongebd.video.upright import Turn
+
+
+class Keeper(Protocol):
+    """Told of what a reader reads, in its thread, before it is decoded; `RecentPackets` is what it is for.
+
+    Attributes:
+        turn: What brings the pictures upright; the reader sets it.
+    """
+
+    turn: Turn
+
+    def begin(self, stream: VideoStream) -> None:
+        """The source is open."""
+
+    def add(self, packet: Packet[VideoStream], time: float) -> None:
+        """The next packet; `time` seconds of the source are decoded."""
+
+    def broke(self, pts: int | None, *, same_picture: bool) -> None:
+        """An epoch begins with the picture of this pts."""
+
+    def end(self) -> None:
+        """The source is about to be closed."""
 
 
 class VideoReader:
@@ -52,6 +75,7 @@ class VideoReader:
         connecting: Time-outs, FFmpeg's options, and what tells it to stop; None takes the usual ones.
         preview: Of each frame also a picture for people (`Frame.preview`), whose shorter side has this many
             pixels, or its own where those are fewer.
+        keep: Who is told of the source's packets.
 
     Raises:
         SourceError: The source cannot be opened, has no video, or nothing of it can be decoded.
@@ -69,8 +93,9 @@ class VideoReader:
         source_fps: float | Fraction | None = None,
         connecting: Connecting | None = None,
         preview: int | None = None,
+        keep: Keeper | None = None,
     ) -> None:
-        self._source = source
+        self._source, self._keep = source, keep
         self._connecting = connecting or Connecting()
         self.name = source_name(source)
         self._sampler = None if fps is None else Sampler(exact_rate(fps))
@@ -111,6 +136,8 @@ class VideoReader:
         self._notes: list[str] = []
         self._packets = 0
         self._ended: BaseException | None = None  # the error with which reading ended
+        if keep is not None:
+            keep.begin(self._stream)
 
     def __enter__(self) -> Self:
         return self
@@ -122,6 +149,8 @@ class VideoReader:
 
     def close(self) -> None:
         """Close the source."""
+        if self._keep is not None:
+            self._keep.end()
         self._container.close()
 
     @property
@@ -157,16 +186,20 @@ class VideoReader:
             tick = self._tick(picture)
             this_format = (picture.width, picture.height, picture.format.name)
             broke = tick.broke or _change(last_format, this_format)
-            last_format = this_format
             if broke:
                 self.epochs.append(Epoch(len(self.epochs) + 1, float(tick.time), broke))
+                if self._keep is not None:
+                    self._keep.broke(picture.pts, same_picture=this_format == last_format)
                 if self._sampler is not None:
                     self._sampler.restart()
+            last_format = this_format
             self.duration = max(self.duration, tick.time + tick.duration)
             if self._sampler is not None and not self._sampler.take(tick.time):
                 continue
             pts = picture.pts if self._stamped else None
             rgb, size = self._rgb(picture), self._rgb.upright_size(picture)
+            if self._keep is not None:
+                self._keep.turn = self._rgb.turn
             preview = None if self._preview is None else self._preview(picture)
             yield Frame(index, tick.time, rgb, len(self.epochs), pts, self._time_base, size, preview)
             index += 1
@@ -229,6 +262,8 @@ class VideoReader:
                 return
             self._packets += packet.size > 0
             self.gaps += packet.is_corrupt
+            if self._keep is not None:
+                self._keep.add(packet, float(self.duration))
             yield from self._decode(packet)
 
     def _break_off(self, problem: av.error.FFmpegError | OSError) -> None:

@@ -45,6 +45,11 @@ class RgbMaker:
         ).to_ndarray()
         return apply_turn(np.asarray(rgb, dtype=np.uint8), turn)
 
+    @property
+    def turn(self) -> Turn:
+        """What the last picture was turned by."""
+        return self._turn
+
     def upright_size(self, picture: VideoFrame) -> tuple[int, int]:
         """Width and height of the picture when it is upright, and not resized."""
         transposed = self._turn_of(picture)[0]

@@ -10,7 +10,7 @@ import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO
 from urllib.parse import unquote_to_bytes, urlsplit
 from urllib.request import url2pathname
 
@@ -24,25 +24,15 @@ from ongebd.errors import SourceError
 from ongebd.text.naming import STANDARD_INPUT, public_name, spoken_name
 from ongebd.video.connecting import Connecting, PipeEnd
 from ongebd.video.interruption import interruptible
+from ongebd.video.refusals import Kind, where_to_look, why_not_opened
 
 Source = str | os.PathLike[str] | BinaryIO
 """A path, a URL, `-` for standard input, `camera:N` or `/dev/videoN`, or a binary file object."""
-
-Kind = Literal["file", "pipe", "url", "camera"]
 
 _NO_TIMESTAMPS = 0x80  # FFmpeg's AVFMT_NOTIMESTAMPS
 # FFmpeg draws any .txt file as a terminal would show it, and calls that a video.
 _TEXT_ART = frozenset({"adf", "bin", "idf", "tty", "xbin"})
 _CAMERA_FORMATS = {"linux": "v4l2", "darwin": "avfoundation", "win32": "dshow"}
-
-
-# What is said of a source that failed: where to look.
-_MENDS: dict[Kind, str] = {
-    "file": "check the file, and whether it may be read",
-    "pipe": "check what writes into it",
-    "url": "check the address and the network, or download it and name the file",
-    "camera": "check that it is plugged in and that no other program uses it",
-}
 
 
 def source_name(source: Source) -> str:
@@ -72,9 +62,10 @@ def kind_of(source: Source) -> Kind:
     return "pipe" if path.exists() and not path.is_file() else "file"
 
 
-def mend(source: Source) -> str:
+def mend(source: Source, problem: BaseException | None = None) -> str:
     """Where to look when a source fails."""
-    return _MENDS[kind_of(source)]
+    text = os.fspath(source) if isinstance(source, str | os.PathLike) else ""
+    return where_to_look(kind_of(source), text, problem)
 
 
 def check_source(source: object) -> None:
@@ -284,8 +275,8 @@ def _open(
         if late and not connecting.stopped:
             why = f"no answer within {connecting.open_timeout:g} s"
         else:
-            why = reason(problem, connecting)
-        raise SourceError(f"{name}: cannot be opened: {why}; {mend(source)}") from None
+            why = why_not_opened(kind_of(source), problem) or reason(problem, connecting)
+        raise SourceError(f"{name}: cannot be opened: {why}; {mend(source, problem)}") from None
     if container.format.name in _TEXT_ART:
         container.close()
         raise SourceError(f"{name}: is a text file, not a video; name a video file")
@@ -295,4 +286,6 @@ def _open(
 def _what_it_lacks(source: Source) -> str:
     if kind_of(source) == "pipe":
         return "no container that can be read without seeking; pipe MPEG-TS or Matroska, or name the file"
+    if kind_of(source) == "url":
+        return "what it sends is no video, or its beginning is damaged; check the address"
     return "damaged, cut off before its index, or not a video at all; check it with ffprobe"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import math
+import shutil
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,6 +47,7 @@ class MadeStream:
         self.points: deque[Point] = deque(maxlen=100_000)
         self.events: list[Onset | Found] = []
         self.pictures: dict[int, bytes] = {}
+        self.clips: dict[int, Path] = {}
         self.sensitivity, self.epoch, self.dropped, self.reconnects = 0.5, 0, 0, 0
         self.numbers, self.start, self.lag = 0, time.time(), 0.041
 
@@ -74,6 +77,9 @@ class MadeStream:
 
     def thumbnail(self, number: int) -> bytes | None:
         return self.pictures.get(number)
+
+    def clip(self, number: int) -> Path | None:
+        return self.clips.get(number)
 
     def set_sensitivity(self, sensitivity: float) -> None:
         if self.state == "failed":
@@ -237,3 +243,49 @@ def served() -> Iterator[Callable[..., Server]]:
     yield start
     for server in servers:
         server.stop()
+
+
+# As root there is no sandbox; and the browser's own services would look for hosts that are not there.
+ARGUMENTS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+]
+OF_THE_TEST = "willReadFrequently"  # what Chromium says of our reading the canvas
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="the browser tests need playwright from PyPI"
+    )
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("no Chromium is installed (Debian: chromium)")
+    with sync_api.sync_playwright() as tools:
+        started = tools.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def look(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Open a page; at the end nothing may have been written to the console, nor asked of another host."""
+    contexts, complaints, asked = [], [], []
+
+    def opened(url: str, **options: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1100, "height": 800}, **options})
+        context.set_default_timeout(5000)
+        contexts.append((context, url))
+        page = context.new_page()
+        page.on("console", lambda message: OF_THE_TEST in message.text or complaints.append(message.text))
+        page.on("pageerror", lambda problem: complaints.append(str(problem)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(url)
+        return page
+
+    yield opened
+    for context, _ in contexts:
+        context.close()
+    assert complaints == []
+    assert asked
+    assert [url for url in asked if not any(url.startswith(home) for _, home in contexts)] == []

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from ongebd.live.server import serve
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright from PyPI")
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed (Debian: chromium)")
-
-# As root there is no sandbox; and the browser's own services would look for hosts that are not there.
-ARGUMENTS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-]
 TOKEN = "correct-horse-battery"
 PAINTED = """() => {
   const canvas = document.querySelector("canvas");
@@ -29,7 +19,6 @@ PAINTED = """() => {
     sum = (sum * 31 + all[i] + 3 * all[i + 1] + 7 * all[i + 2]) % 1000003;
   return sum;
 }"""
-OF_THE_TEST = "willReadFrequently"  # what Chromium says of our reading the canvas
 # How many pixels of the curve's colour there are in the right quarter of the chart.
 CURVE_AT_THE_END = """() => {
   const canvas = document.querySelector("canvas"), from = Math.floor(canvas.width * 0.75);
@@ -39,38 +28,6 @@ CURVE_AT_THE_END = """() => {
     count += all[i] < 60 && all[i + 1] > 80 && all[i + 1] < 150 && all[i + 2] > 140;
   return count;
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as tools:
-        started = tools.chromium.launch(executable_path=BROWSER, args=ARGUMENTS)
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def look(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Open a page; at the end nothing may have been written to the console, nor asked of another host."""
-    contexts, complaints, asked = [], [], []
-
-    def opened(url: str, **options: Any) -> Any:
-        context = browser.new_context(**{"viewport": {"width": 1100, "height": 800}, **options})
-        context.set_default_timeout(5000)
-        contexts.append((context, url))
-        page = context.new_page()
-        page.on("console", lambda message: OF_THE_TEST in message.text or complaints.append(message.text))
-        page.on("pageerror", lambda problem: complaints.append(str(problem)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(url)
-        return page
-
-    yield opened
-    for context, _ in contexts:
-        context.close()
-    assert complaints == []
-    assert asked
-    assert [url for url in asked if not any(url.startswith(home) for _, home in contexts)] == []
 
 
 @pytest.fixture

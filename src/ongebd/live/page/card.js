@@ -99,6 +99,10 @@ export class Card {
     return `api/streams/${encodeURIComponent(this.key)}/thumbnails/${event.n}?run=${this.run}`;
   }
 
+  clip(event) {
+    return `api/streams/${encodeURIComponent(this.key)}/clips/${event.n}?run=${this.run}`;
+  }
+
   #strip() {
     const newest = [...this.events.values()].sort((a, b) => b.n - a.n).slice(0, MOST_PICTURES);
     this.part(".strip").replaceChildren(...newest.map((event) => this.#item(event)));

@@ -1,9 +1,9 @@
-// The large picture of a boundary, with what is known of it, and the way to the ones before and after.
+// The large picture or the clip of a boundary, with what is known of it, and the way to the ones before and after.
 
 import { clock } from "./chart.js";
 
 const dialog = document.getElementById("picture");
-const image = dialog.querySelector("img"), lost = dialog.querySelector(".lost"), facts = dialog.querySelector("dl");
+const image = dialog.querySelector("img"), video = dialog.querySelector("video"), lost = dialog.querySelector(".lost"), facts = dialog.querySelector("dl");
 const button = (name) => dialog.querySelector(`[data-do="${name}"]`);
 let card = null, event = null;
 
@@ -18,14 +18,23 @@ export function open(ofCard, ofEvent) {
 // The boundary shown is known better now.
 export function renew(ofCard, ofEvent) {
   if (dialog.open && card === ofCard) {
+    const filmed = event.n === ofEvent.n && ofEvent.clip && !event.clip;
     if (event.n === ofEvent.n) event = ofEvent;
-    describe();
+    filmed ? show() : describe();
   }
 }
 
 function show() {
-  lost.hidden = event.img;
-  image.hidden = !event.img;
+  lost.hidden = event.img || event.clip;
+  image.hidden = !event.img || event.clip;
+  video.hidden = !event.clip;
+  if (event.clip) {
+    video.poster = event.img ? card.picture(event) : "";
+    video.src = card.clip(event);
+    video.setAttribute("aria-label", `Clip of ${card.name} around ${clock(event.w)}, boundary ${event.n}`);
+  } else {
+    silence();
+  }
   image.alt = `${card.name} at ${clock(event.w)}, when boundary ${event.n} began`;
   if (event.img) image.src = card.picture(event);
   describe();
@@ -67,6 +76,19 @@ function go(step) {
   show();
 }
 
+// Nothing is loaded or played for nobody.
+function silence() {
+  video.removeAttribute("src");
+  video.load();
+}
+
+video.addEventListener("error", () => {
+  if (!video.hasAttribute("src")) return;
+  video.hidden = true;
+  image.hidden = !event.img;
+  lost.hidden = event.img;
+});
+dialog.addEventListener("close", silence);
 image.addEventListener("error", () => {
   image.hidden = true;
   lost.hidden = false;
@@ -76,6 +98,7 @@ button("earlier").addEventListener("click", () => go(-1));
 button("later").addEventListener("click", () => go(1));
 dialog.addEventListener("click", (click) => click.target === dialog && dialog.close());
 dialog.addEventListener("keydown", (key) => {
+  if (key.target === video) return; // its arrows are its own
   if (key.key === "ArrowLeft") go(-1);
   else if (key.key === "ArrowRight") go(1);
 });

@@ -2,12 +2,13 @@
 
 from ongebd.live.sinks.base import Complain, HubSink
 from ongebd.live.sinks.command import CommandSink
-from ongebd.live.sinks.folder import PictureSink
+from ongebd.live.sinks.folder import ClipSink, PictureSink
 from ongebd.live.sinks.lines import LineSink
 from ongebd.live.sinks.records import RecordSink, Rotation
 from ongebd.live.sinks.webhook import WebhookSink
 
 __all__ = [
+    "ClipSink",
     "CommandSink",
     "Complain",
     "HubSink",

@@ -32,8 +32,11 @@ class HubSink:
     Attributes:
         done: Records handled.
         failed: Of those, in vain.
+        tells: Whether it tells records itself; then it ends before those who hear of them.
         ending: Set when the watcher ends: what waits is still handled, but no more than is left of the time.
     """
+
+    tells = False
 
     def __init__(
         self,

@@ -12,12 +12,12 @@ from typing import Any
 
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.live.hub import Hub
-from ongebd.live.records import Dropped, Found, Onset, Record, Retuned, StateChanged
+from ongebd.live.records import Clip, Dropped, Footage, Found, Onset, Point, Record, Retuned, StateChanged
 from ongebd.live.sinks.base import Complain, HubSink
 from ongebd.output.base import RunHeader, TextOut, rounded, writing
 from ongebd.output.jsonl import header_record
 
-KINDS: tuple[type[Record], ...] = (Onset, Found, StateChanged, Dropped, Retuned)
+KINDS: tuple[type[Record], ...] = (Onset, Found, StateChanged, Dropped, Retuned, Clip)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class RecordSink(HubSink):
         frames: How many were decided so far, of all streams.
         wall: Unix seconds.
         rotation: When files are exchanged.
+        points: Whether each decided frame has a line too.
 
     Raises:
         OngebdError: The file cannot be written.
@@ -69,8 +70,9 @@ class RecordSink(HubSink):
         *,
         wall: Callable[[], float],
         rotation: Rotation | None = None,
+        points: bool = False,
     ) -> None:
-        super().__init__("jsonl", hub, KINDS, complain, limit=16_384)
+        super().__init__("jsonl", hub, (*KINDS, Point) if points else KINDS, complain, limit=16_384)
         self._path, self._names, self._header, self._wall = path, dict(names), header, wall
         self._rotation = rotation or Rotation()
         self._frames = frames
@@ -207,12 +209,30 @@ def record_line(record: Record) -> dict[str, Any]:
             line = {"type": "drop", "stream": record.stream, "count": record.count, "total": record.total}
         case Retuned():
             line = {"type": "retuned", "stream": record.stream, "sensitivity": record.sensitivity}
-        case _:
+        case Clip():
+            line = {
+                "type": "clip",
+                "stream": record.stream,
+                "number": record.number,
+                "epoch": record.epoch,
+                "onset": rounded(record.time),
+                "path": str(record.path),
+                "seconds": rounded(record.seconds),
+            }
+        case Footage():
+            line = {"type": "footage", "stream": record.stream, "number": record.onset.number}
+        case Point():
             line = {
                 "type": "point",
                 "stream": record.stream,
                 "epoch": record.epoch,
                 "time": rounded(record.time),
                 "error": rounded(record.error),
+                "mean": rounded(record.mean),
+                "std": rounded(record.std),
+                "threshold": rounded(record.threshold),
+                "z": rounded(record.z),
+                "positive": record.positive,
+                "ready": record.ready,
             }
     return {**line, "wall": wall}
