@@ -26,6 +26,7 @@ class Scale:
         training: Settings of `TrainConfig` for all methods.
         networks: Sizes of the baselines' networks, where they are not the published ones; then they are
             trained with `training` too, and not by their authors' recipe, which is made for weeks of video.
+        special: Of single methods, settings that differ from `training`.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Scale:
     seeds: int
     training: Mapping[str, Any]
     networks: Mapping[str, str] = field(default_factory=dict)
+    special: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def with_seeds(self, seeds: int | None) -> Scale:
         """The same with another number of seeds; None for its own.
@@ -54,7 +56,7 @@ class Scale:
 _SMALL_NETWORKS = {
     "miniroad": "embedding=128,hidden=128,window=64",
     "testra": "width=64,heads=4,ffn=64,first_queries=4,second_queries=8,long=64,work=16",
-    "simon": "width=64,heads=4,ffn=64,layers=2",
+    "simon": "width=64,heads=4,ffn=64,layers=2,run=8",
     "oadtr": "width=64,ffn=64,encoder_heads=4,encoder_layers=2,decoder_layers=2,window=24",
 }
 
@@ -87,6 +89,7 @@ _ALL = (
         seeds=2,
         training={"width": 128, "ffn": 128, "epochs": 6, "batch": 256, "run": 64, "lr": 1e-3},
         networks=_SMALL_NETWORKS,
+        special={"simon": {"epochs": 3, "batch": 512}},  # it goes frame by frame, and takes ten times as long
     ),
     Scale(
         name="medium",

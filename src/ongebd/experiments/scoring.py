@@ -92,7 +92,7 @@ class Scoring:
                 settings.pop(name, None)
             network = self._scale.networks.get(row.method, "")
             settings |= {"network": network, "obd": False, "own_recipe": not network}
-        settings |= row.training
+        settings |= {**self._scale.special.get(row.method, {}), **row.training}
         if not (settings.get("est", True) or settings.get("rest", True)):
             settings["obd"] = False
         epochs = settings.get("epochs", TrainConfig().epochs)
