@@ -82,6 +82,30 @@ def test_what_is_trained_streams_as_it_was_validated(method: str, tmp_path: Path
             np.testing.assert_allclose([b.time for b in found], predicted.videos[video.id].times, atol=1e-9)
 
 
+def test_streams_beside_each_other_say_what_each_says_alone(method: str, tmp_path: Path) -> None:
+    torch.set_num_threads(1)
+    task = task_of(configured(method, tmp_path))
+    network = task.network(12)
+    store, labels = make_synthetic(SyntheticConfig(videos=20, frames=60, dim=12, event=(15, 25)))
+    whole = make_dataset(store, labels, configured(method, tmp_path)).training
+    epochs = np.repeat(np.int32([0, 1]), [7, 53])  # a break of the clock: two streams in one video
+    videos = [
+        replace(
+            video,
+            features=video.features[:n],
+            times=video.times[:n],
+            epochs=epochs[:n],
+            targets=video.targets[:n],
+        )
+        for video, n in zip(whole, np.random.default_rng(0).integers(1, 61, len(whole)).tolist(), strict=True)
+    ]
+    together = task.scores(network, videos, DeviceFeatures(videos, CPU), CPU)
+    for video, scores in zip(videos, together, strict=True):
+        (alone,) = task.scores(network, [video], DeviceFeatures([video], CPU), CPU)
+        np.testing.assert_allclose(scores, alone, atol=1e-6)
+        assert np.flatnonzero(np.isnan(scores)).tolist() == [0, 7][: 1 + (len(video) > 7)]
+
+
 def test_the_discriminator_can_be_its_head(tmp_path: Path) -> None:
     _, _, result = trained("miniroad", tmp_path / "out", obd=True)
     assert result.report is not None

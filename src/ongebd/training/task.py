@@ -32,6 +32,8 @@ from ongebd.training.layout import network_settings
 from ongebd.training.model_folder import save_model
 from ongebd.training.objective import Objective
 
+_STREAMS = 16  # that are scored beside each other
+
 
 class Task(Protocol):
     """One method's part of a training."""
@@ -163,7 +165,7 @@ class BaselineTask:
     def scores(
         self, network: nn.Module, videos: Sequence[LabelledVideo], features: Features, device: torch.device
     ) -> list[FloatArray]:
-        """See `Task`; each stretch is one stream."""
+        """See `Task`; each stretch is one stream, and streams of like length run beside each other."""
         del device
         was_training = network.training
         network.eval()
@@ -173,11 +175,23 @@ class BaselineTask:
             for video, end in zip(videos, ends, strict=True)
             for first, last in stretches(video.epochs)
         ]
+        spans.sort(key=lambda span: span[1] - span[0])
+        groups = [spans[start : start + _STREAMS] for start in range(0, len(spans), _STREAMS)]
         out = np.full(int(ends[-1]) if len(ends) else 0, np.nan)
-        rows = (np.arange(first, last)[None] for first, last in spans)
-        for (first, last), frames in zip(spans, features.stream(rows), strict=True):
-            chances = network(frames.float())[0].float().sigmoid()  # (T,)
-            out[first + 1 : last] = chances.double().cpu().numpy()[1:]
+        # A shorter stream goes on with its last frame: methods are online, so that nothing before changes.
+        rows = (
+            np.stack(
+                [
+                    np.minimum(first + np.arange(group[-1][1] - group[-1][0]), last - 1)
+                    for first, last in group
+                ]
+            )
+            for group in groups
+        )
+        for group, frames in zip(groups, features.stream(rows), strict=True):
+            chances = network(frames.float()).float().sigmoid().double().cpu().numpy()  # (S, T)
+            for (first, last), each in zip(group, chances, strict=True):
+                out[first + 1 : last] = each[1 : last - first]
         network.train(was_training)
         return np.split(out, ends[:-1])
 
