@@ -34,7 +34,7 @@ EVERY_DISTANCE = (
 def _online(name: str, which: Which, label: str) -> Experiment:
     return Experiment(
         name=name,
-        title=f"Online methods ({label})",
+        title=f"Online methods, {label}",
         asks="How does ESTimator compare with classifiers on top of online video models?",
         rows=(*BASELINES, OURS, replace(AT_PAPER_TAU, printed=None), *UNTRAINED),
         columns=EVERY_DISTANCE,
@@ -58,7 +58,7 @@ def _offline(name: str, which: Which, label: str) -> Experiment:
             rows.append(Row(name=printed, kind="printed", printed=printed))
     return Experiment(
         name=name,
-        title=f"Offline methods ({label})",
+        title=f"Offline methods, {label}",
         asks="How far is an online method from those that see the whole video? Most rows are printed ones.",
         rows=(*rows, OURS),
         columns=EVERY_DISTANCE,
@@ -129,10 +129,10 @@ _CHANGED_RULES: tuple[tuple[str, dict[str, float]], ...] = (
 )
 
 _ALL = (
-    _online("online-kinetics", "main", "Kinetics-GEBD"),
-    _online("online-tapos", "second", "TAPOS"),
-    _offline("offline-kinetics", "main", "Kinetics-GEBD"),
-    _offline("offline-tapos", "second", "TAPOS"),
+    _online("online-kinetics", "main", "first set"),
+    _online("online-tapos", "second", "second set"),
+    _offline("offline-kinetics", "main", "first set"),
+    _offline("offline-tapos", "second", "second set"),
     _components(),
     _one_setting(
         "distance",

@@ -17,7 +17,7 @@ from ongebd.errors import ConfigError
 from ongebd.experiments.material import Part, VideoSet
 from ongebd.experiments.scales import Scale
 from ongebd.experiments.shelf import Shelf
-from ongebd.experiments.table import Which
+from ongebd.experiments.table import PAPERS, Which
 from ongebd.features.extract import ExtractConfig, extract, sampling_identity
 from ongebd.features.failures import Failure
 from ongebd.features.store import FeatureStore
@@ -26,11 +26,6 @@ VERSION = 1
 """Of what is made; another one makes everything anew."""
 
 _RATES: dict[Which, float] = {"main": 24.0, "second": 6.0, "zero-shot": 24.0}
-_STANDS_FOR: dict[Which, str] = {
-    "main": "in place of Kinetics-GEBD",
-    "second": "in place of TAPOS",
-    "zero-shot": "in place of YouTube-INRIA-Instructional",
-}
 
 
 class ComposedMaterial:
@@ -85,7 +80,7 @@ class ComposedMaterial:
                 store, labels.restrict(ids, f"the part {name}"), {i: Path(videos[i].path) for i in ids}
             )
 
-        named = f"composites at {_RATES[which]:g} frames a second, {_STANDS_FOR[which]}"
+        named = f"composites at {_RATES[which]:g} frames a second, in place of {PAPERS[which]}"
         return VideoSet(named, part("train") if which != "zero-shot" else part("test"), part("test"))
 
     def _config(self, which: Which) -> ComposeConfig:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ongebd.experiments.columns import SCORES
 from ongebd.experiments.results import RowResult, TableResult
 from ongebd.experiments.statistics import Cell
+from ongebd.experiments.table import PAPERS
 
 NAMES = {
     "average": "Avg F1",
@@ -166,7 +167,8 @@ def facts(result: TableResult) -> list[str]:
         each = "; ".join(f"{row.row.name} {_some(row.thresholds)}" for row in chosen)
         said.append(f"Thresholds (τ, or of a probability or error) chosen on validation videos: {each}.")
     if any(row.printed for row in result.rows):
-        said.append("Printed values are the paper's, on the paper's data; nothing of them was measured here.")
+        where = "" if result.experiment.speed else f", on {PAPERS[result.experiment.data]}"
+        said.append(f"Printed values are the paper's{where}; nothing of them was measured here.")
     said += [f"{limit.name[0].upper()}{limit.name[1:]}: {limit.detail}." for limit in result.limits]
     return [
         *said,

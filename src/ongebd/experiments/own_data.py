@@ -21,13 +21,13 @@ from ongebd.data.labels import Dataset as Rules
 from ongebd.data.labels import read_labels
 from ongebd.errors import ConfigError
 from ongebd.experiments.material import LackingError, Part, VideoSet
-from ongebd.experiments.table import Which
+from ongebd.experiments.table import PAPERS, Which
 from ongebd.features.store import FeatureStore
 
 FOLDERS: Mapping[Which, tuple[str, Rules, str]] = {
-    "main": ("kinetics-gebd", "kinetics-gebd", "Kinetics-GEBD"),
-    "second": ("tapos", "tapos", "TAPOS"),
-    "zero-shot": ("inria", "inria", "YouTube-INRIA-Instructional"),
+    "main": ("kinetics-gebd", "kinetics-gebd", PAPERS["main"]),
+    "second": ("tapos", "tapos", PAPERS["second"]),
+    "zero-shot": ("inria", "inria", PAPERS["zero-shot"]),
 }
 _LABEL_ENDINGS = (".pkl", ".pickle", ".json", ".csv")
 

@@ -53,15 +53,15 @@ def draw(runner: Runner, tables: Sequence[TableResult], out: Path) -> dict[str, 
         if not name.startswith("online") or not any(row.cells for row in table.rows):
             continue
         shown |= _saved(
-            _curves(table), out, f"{name}-f1", f"{table.experiment.title}: F1 with 95 % intervals."
+            _curves(table), out, f"{name}-f1", f"Online methods on {table.data}: F1 with 95 % intervals."
         )
         picture = _errors(runner, table)
         if picture is not None:
-            says = f"{table.experiment.title}: errors at boundaries and elsewhere, test videos, first seed."
+            says = f"Errors at boundaries and elsewhere on {table.data}: test videos, first seed."
             shown |= _saved(picture, out, f"{name}-errors", says)
         picture = _video(runner, table)
         if picture is not None:
-            says = f"{table.experiment.title}: a test video. The threshold is that of the trained model."
+            says = f"A test video of {table.data}. The threshold is that of the trained model."
             shown |= _saved(picture, out, f"{name}-video", says)
     return shown
 

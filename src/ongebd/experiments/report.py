@@ -84,6 +84,8 @@ class Report:
             if table.missing is not None:
                 parts.append(f"*Not run: {table.missing}.*")
                 continue
+            if table.data:
+                parts.append(f"On **{table.data}**.")
             made = sheets(table)
             for sheet in made:
                 head = f"**{sheet.title}**\n\n" if len(made) > 1 else ""

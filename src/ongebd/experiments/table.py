@@ -11,6 +11,13 @@ from ongebd.experiments.printed import PRINTED
 Which = Literal["main", "second", "zero-shot"]
 """Which set: Kinetics-GEBD, TAPOS or YouTube-INRIA-Instructional; or the composites in their places."""
 
+PAPERS: Mapping[Which, str] = {
+    "main": "Kinetics-GEBD",
+    "second": "TAPOS",
+    "zero-shot": "YouTube-INRIA-Instructional",
+}
+"""On which set the paper's values were measured."""
+
 Kind = Literal["trained", "untrained", "watched", "printed"]
 """`trained` here; `untrained` anticipators, which take features; `watched`: methods that `ongebd.load` names,
 fed with features or videos; `printed`: a row that only the paper has."""
