@@ -33,6 +33,10 @@ class StoreError(OngebdError):
     """A feature store that cannot be read or written, or into which other features would be mixed."""
 
 
+class ClusterError(OngebdError):
+    """A cluster that cannot be reached, or whose machines cannot do the work."""
+
+
 class MissingExtraError(OngebdError, ImportError):
     """Something was asked for that needs an optional extra which is not installed."""
 

@@ -138,8 +138,9 @@ def test_a_stem_is_a_plain_name(
             ["detect", "--tua", "2"],
             "unknown option --tua, and no file of that name either (see: ongebd detect",
         ),
+        (["extract"], "--out is missing, and nothing goes without it (see: ongebd extract --help)"),
         (
-            ["extract"],
+            ["extract", "--out", "s"],
             "no source given: name a video file, a URL, or - for standard input (see: ongebd extract",
         ),
         (["extract", "x.mp4"], "--out is missing, and nothing goes without it (see: ongebd extract --help)"),

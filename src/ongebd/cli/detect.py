@@ -5,22 +5,22 @@ from __future__ import annotations
 import sys
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from ongebd import __version__
+from ongebd.cli.cluster_option import ClusterOption
 from ongebd.cli.progress import Progress
-from ongebd.cli.sources import Sources, check_sources
+from ongebd.cli.sources import Listed, Sources, check_sources, with_listed
 from ongebd.cli.standard_streams import ClosedOutput
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output import (
     LineSink,
-    RunEnd,
     RunHeader,
     Sink,
-    Tee,
     check_formats,
     check_stem,
     open_sinks,
@@ -29,17 +29,21 @@ from ongebd.output import (
     spare_sources,
 )
 from ongebd.output.factory import TEXT_FORMATS
-from ongebd.streaming import Seen, SourceRun, StreamConfig, load
+from ongebd.output.follow import Results, follow
+from ongebd.streaming import SourceRun, StreamConfig, load
 from ongebd.streaming.cpu_runtime import as_asked, asked_runtime
 from ongebd.streaming.models import DEFAULT_MODEL
 from ongebd.text.naming import spoken_name
-from ongebd.types import Boundary, Epoch
+
+if TYPE_CHECKING:
+    from ongebd.cluster import DetectTask
 
 
 def detect(
-    sources: Sources,
+    sources: Sources | None = None,
     /,
     *,
+    listed: Listed = None,
     out: Annotated[Path | None, Parameter(alias="-o")] = None,
     format: Annotated[str | None, Parameter(alias="-f")] = None,  # noqa: A002
     plot: Annotated[bool, Parameter(negative=())] = False,
@@ -50,6 +54,8 @@ def detect(
     source_fps: float | None = None,
     runtime: str | None = None,
     precision: str | None = None,
+    device: str | None = None,
+    where: Annotated[ClusterOption | None, Parameter(name="*")] = None,
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
 ) -> int:
     """Find the event boundaries of videos, as they stream.
@@ -66,6 +72,8 @@ def detect(
     ----------
     sources
         Files, URLs (http, rtsp, …), camera:N, or - for standard input. After -- a name may begin with -.
+    listed
+        File with more of them, one a line.
     out
         Folder for the results; made if it is not there.
     format
@@ -88,30 +96,43 @@ def detect(
     precision
         In what they compute: float32, or with openvino bfloat16, where the processor has it. bfloat16 moves
         some boundaries: of the default models' one in ten. [float32]
+    device
+        Where a trained model computes, with PyTorch: cpu, cuda or cuda:N.
+    where
+        Where the work is done. Results of a cluster go to --out; what is there already is not done again.
     quiet
         No progress, no summary; warnings and errors only.
     """
+    sources = with_listed(sources, listed)
     check_sources(sources, "detect")
+    where = where or ClusterOption()
+    where.check(sources, device)
     formats = _formats(format, plot=plot, to_files=out is not None)
-    if out is None and formats and len(sources) > 1:
-        raise ConfigError(
-            f"--format {formats[0]} to standard output takes one source; give --out DIR for more"
-        )
-    if out is None and isinstance(sys.stdout, ClosedOutput):
-        raise ConfigError("standard output is closed, where the results would go; give --out DIR")
-    if stem is not None:
-        check_stem(stem)
-        if out is None:
-            raise ConfigError("--stem names the files in a folder: give --out DIR")
-        if len(sources) > 1:
-            raise ConfigError("--stem names the results of one source; leave it out for several")
-    loaded = load(model)
+    _check_places(out, formats, stem, many=len(sources) > 1)
+    if where.cluster is not None and out is None:
+        raise ConfigError("--cluster writes files: give --out DIR")
+    loaded = load(model, device=device if where.cluster is None else None)
     settings = loaded.configured(config)
     stems = [stem] if stem is not None else output_stems(sources)
     if out is not None:
         spare_sources([path for name in stems for path in output_paths(formats, out, name)], sources)
 
     loaded = as_asked(loaded, runtime, precision)
+    if where.cluster is not None and out is not None:
+        from ongebd.cluster import DetectTask
+
+        task = DetectTask(
+            model=model,
+            formats=tuple(formats),
+            identity=loaded.backbone.identity,
+            config=config,
+            device=device,
+            stream=stream,
+            source_fps=source_fps,
+            runtime=runtime,
+            precision=precision,
+        )
+        return _on_cluster(where, sources, stems, out, task, quiet=quiet)
 
     refused: list[str] = []
     with Progress(len(sources), quiet=quiet) as progress:
@@ -128,9 +149,12 @@ def detect(
                     __version__,
                     *asked_runtime(runtime, precision),
                 )
-                results = _Results(out, name, formats, header, many=len(sources) > 1)
+                results = Results(
+                    partial(_sinks, out, name, formats, header, many=len(sources) > 1),
+                    [] if out is None else output_paths(formats, out, name),
+                )
                 with run:
-                    _follow(run, results, progress, source)
+                    follow(run, results, progress, source)
                 if run.video.broken is not None:
                     refused.append(source)
             except OngebdError as problem:
@@ -140,6 +164,50 @@ def detect(
         names = ", ".join(spoken_name(source) for source in refused)
         progress.say(f"ongebd: {len(refused)} of {len(sources)} sources failed: {names}")
     return 2 if refused else 0
+
+
+def _check_places(out: Path | None, formats: list[str], stem: str | None, *, many: bool) -> None:
+    """Refuse what cannot be written where it is asked for.
+
+    Raises:
+        ConfigError: It says what.
+    """
+    if out is None and formats and many:
+        raise ConfigError(
+            f"--format {formats[0]} to standard output takes one source; give --out DIR for more"
+        )
+    if out is None and isinstance(sys.stdout, ClosedOutput):
+        raise ConfigError("standard output is closed, where the results would go; give --out DIR")
+    if stem is not None:
+        check_stem(stem)
+        if out is None:
+            raise ConfigError("--stem names the files in a folder: give --out DIR")
+        if many:
+            raise ConfigError("--stem names the results of one source; leave it out for several")
+
+
+def _on_cluster(
+    where: ClusterOption, sources: list[str], stems: list[str], out: Path, task: DetectTask, *, quiet: bool
+) -> int:
+    """The same, with the videos read elsewhere; the exit status."""
+    from ongebd.cli.cluster_progress import DetectProgress
+    from ongebd.cluster import Detected, Refused, detect_on, jobs_of
+
+    jobs = jobs_of(sources, stems, out, task)
+    there = sum(job.done is not None for job in jobs)
+    with (
+        where.connected(quiet=quiet) as cluster,
+        DetectProgress(len(jobs) - there, there, out, quiet=quiet) as progress,
+        closing(detect_on(jobs, out, task, cluster)) as events,
+    ):
+        for event in events:
+            match event:
+                case Detected():
+                    progress.detected(event)
+                case Refused():
+                    progress.refused(event)
+        progress.complete = True
+    return 2 if progress.failures else 0
 
 
 def _formats(text: str | None, *, plot: bool, to_files: bool) -> list[str]:
@@ -156,80 +224,9 @@ def _formats(text: str | None, *, plot: bool, to_files: bool) -> list[str]:
     return check_formats(names)
 
 
-class _Results:
-    """The sinks of one source, opened when there is something to write: a refused source leaves no file."""
-
-    def __init__(
-        self, out: Path | None, stem: str, formats: list[str], header: RunHeader, *, many: bool
-    ) -> None:
-        self._out, self._stem, self._formats, self._header, self._many = out, stem, formats, header, many
-        self._tee: Tee | None = None
-
-    @property
-    def opened(self) -> Tee:
-        """The sinks."""
-        if self._tee is None:
-            self._tee = Tee(self._sinks())
-        return self._tee
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there are files."""
-        return self._tee is not None
-
-    def lacking(self) -> list[Path]:
-        """Files that are not there, though the sinks were closed."""
-        paths = [] if self._out is None else output_paths(self._formats, self._out, self._stem)
-        return [path for path in paths if not path.exists()]
-
-    def _sinks(self) -> list[Sink]:
-        if self._out is not None:
-            return open_sinks(self._formats, self._out, self._stem, self._header)
-        if self._formats:
-            return [TEXT_FORMATS[self._formats[0]](sys.stdout, self._header)]
-        return [LineSink(sys.stdout, prefix=f"{self._stem}  " if self._many else "")]
-
-
-def _follow(run: SourceRun, results: _Results, progress: Progress, source: str) -> None:
-    """Run one source to its end, or to Ctrl-C; either way the results are finished."""
-    frames = boundaries = 0
-    complete = stopped = False
-    try:
-        with closing(iter(run)) as events:
-            progress.begin(source, run.video.expected_duration)
-            for event in events:
-                match event:
-                    case Seen(frame, decision):
-                        frames += 1
-                        results.opened.decision(frame, decision)
-                        progress.advance(decision.time)
-                    case Boundary():
-                        boundaries += 1
-                        results.opened.boundary(event)
-                        progress.found(boundaries)
-                    case Epoch():
-                        results.opened.epoch(event)
-        complete = run.video.broken is None
-    except KeyboardInterrupt:
-        stopped = True
-        raise
-    finally:
-        # Of a source that was refused before its first frame nothing is left behind.
-        if complete or stopped or results.is_open:
-            while not complete and (last := run.detector.flush()) is not None:
-                boundaries += 1
-                results.opened.boundary(last)
-            end = RunEnd(complete, float(run.video.duration), frames, boundaries, run.video.warnings)
-            _close(results, end, progress, source)
-            progress.end(source, end)
-        else:
-            progress.drop()
-
-
-def _close(results: _Results, end: RunEnd, progress: Progress, source: str) -> None:
-    try:
-        results.opened.close(end)
-    except KeyboardInterrupt:
-        for path in results.lacking():
-            progress.say(f"ongebd: {spoken_name(source)}: stopped before {path} was made")
-        raise
+def _sinks(out: Path | None, name: str, formats: list[str], header: RunHeader, *, many: bool) -> list[Sink]:
+    if out is not None:
+        return open_sinks(formats, out, name, header)
+    if formats:
+        return [TEXT_FORMATS[formats[0]](sys.stdout, header)]
+    return [LineSink(sys.stdout, prefix=f"{name}  " if many else "")]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -13,8 +14,9 @@ from cyclopts import Parameter
 
 from ongebd import backbones
 from ongebd.backbones import Backbone
+from ongebd.cli.cluster_option import ClusterOption
 from ongebd.cli.extract_progress import ExtractProgress
-from ongebd.cli.sources import Sources, check_sources
+from ongebd.cli.sources import Listed, Sources, check_sources, with_listed
 from ongebd.data.id_matching import captured_id, compile_pattern
 from ongebd.data.labels import read_ids
 from ongebd.errors import ConfigError
@@ -28,9 +30,10 @@ _MOST_JOBS = 16
 
 
 def extract(
-    sources: Sources,
+    sources: Sources | None = None,
     /,
     *,
+    listed: Listed = None,
     out: Annotated[Path, Parameter(alias="-o")],
     backbone: Annotated[str, Parameter(alias="-b")] = backbones.DEFAULT,
     fps: float = 24.0,
@@ -43,6 +46,7 @@ def extract(
     batch: int | None = None,
     stream: int | None = None,
     source_fps: float | None = None,
+    where: Annotated[ClusterOption | None, Parameter(name="*")] = None,
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
 ) -> int:
     """Store the features of videos, for training.
@@ -58,6 +62,8 @@ def extract(
     ----------
     sources
         Video files or URLs. After -- a name may begin with -.
+    listed
+        File with more of them, one a line.
     out
         Folder of the store; made if it is not there. A store holds features of one backbone and one rate.
     backbone
@@ -75,17 +81,23 @@ def extract(
     id_pattern
         Regular expression with one group that takes the id out of a file's name, where it is only a part.
     jobs
-        Videos worked on at once. By default 1 on the CPU, and half the processors with a GPU.
+        Videos worked on at once. By default 1 on the CPU, and half the processors with a GPU. On a cluster:
+        by each worker.
     batch
         Frames in one call of the backbone. By default 1 on the CPU, and 64 on a GPU.
     stream
         Which video stream of a file with several, from 0; cover art is not counted.
     source_fps
         Frames a second of a source without timestamps (raw H.264); --fps is taken where this is not given.
+    where
+        Where the work is done.
     quiet
         No progress, no summary; failures only.
     """
+    sources = with_listed(sources, listed)
     check_sources(sources, "extract")
+    where = where or ClusterOption()
+    where.check(sources, device)
     exact_rate(fps)  # raises for what is no rate
     config = _config(device, jobs, batch, stream, source_fps)
     videos = _videos(sources, id_pattern)
@@ -94,13 +106,35 @@ def extract(
         wanted = read_ids(ids)
         unknown = [video_id for video_id in wanted if video_id not in videos]
         videos = {video_id: videos[video_id] for video_id in wanted if video_id in videos}
-    net = backbones.get(backbone, weights=weights, device=device, precision=precision)
-    with (
-        _open_store(out, net, fps) as store,
-        ExtractProgress(sum(video_id not in store for video_id in videos), out, quiet=quiet) as progress,
-    ):
-        progress.begin(there=sum(video_id in store for video_id in videos), without_video=unknown)
-        with closing(run_extract(videos.items(), store, net, config)) as events:
+    # Of a cluster only the workers need the device; here the backbone says what the store is of.
+    net = backbones.get(
+        backbone, weights=weights, device=device if where.cluster is None else "cpu", precision=precision
+    )
+    with ExitStack() as stack:
+        # A cluster that cannot be reached leaves no store behind.
+        cluster = None if where.cluster is None else stack.enter_context(where.connected(quiet=quiet))
+        store = stack.enter_context(_open_store(out, net, fps))
+        todo = sum(video_id not in store for video_id in videos)
+        progress = stack.enter_context(ExtractProgress(todo, out, quiet=quiet))
+        progress.begin(there=len(videos) - todo, without_video=unknown)
+        started: Generator[Extracted | Failure | Working, None, None]
+        if cluster is None:
+            started = run_extract(videos.items(), store, net, config)
+        else:
+            from ongebd.cluster import FeatureTask, extract_on
+
+            each = config.jobs if device == "cpu" or jobs else min(_MOST_JOBS, cluster.cpus_per_gpu)
+            task = FeatureTask(
+                backbone=backbone,
+                identity=net.identity,
+                fps=fps,
+                weights=weights,
+                device=device,
+                precision=precision,
+                config=replace(config, jobs=each, workers=1),  # a worker has one processor
+            )
+            started = extract_on(videos.items(), store, task, cluster)
+        with closing(started) as events:
             for event in events:
                 match event:
                     case Working():

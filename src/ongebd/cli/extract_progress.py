@@ -92,13 +92,13 @@ class ExtractProgress(StderrBar):
 
     def _left(self, videos: float, took: float) -> str:
         """How long the rest will take, if it goes on like this."""
-        return f"about {_span(took / videos * (self._videos - videos))} left" if videos else ""
+        return f"about {span(took / videos * (self._videos - videos))} left" if videos else ""
 
     def _sum_up(self) -> None:
         took = time.monotonic() - self._started
         videos = f"{self._extracted} video{'' if self._extracted == 1 else 's'}"
         rate = f" ({self._frames / max(took, 1e-9):.0f} frames/s)" if self._frames else ""
-        parts = [f"{videos}, {self._frames} frames, into {self._out} in {_span(took)}{rate}"]
+        parts = [f"{videos}, {self._frames} frames, into {self._out} in {span(took)}{rate}"]
         if self._there:
             parts.append(f"{self._there} were in it already")
         if self.failures:
@@ -108,10 +108,10 @@ class ExtractProgress(StderrBar):
         self.say("; ".join(parts))
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
     """A stretch of time, for people.
 
-    >>> _span(7.31), _span(95), _span(7300)
+    >>> span(7.31), span(95), span(7300)
     ('7.3 s', '1 min 35 s', '2 h 1 min')
     """
     if seconds < 60:

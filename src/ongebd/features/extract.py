@@ -25,8 +25,9 @@ from ongebd.types import Feature, Frame
 from ongebd.video import Source, VideoReader, prefetch, source_name
 from ongebd.video.source import mend
 
-# Told of a video, not of the run: the others go on.
-_ONE_VIDEOS_FAULT = (SourceError, FeatureError, av.error.FFmpegError, OSError)
+ONE_VIDEOS_FAULT = (SourceError, FeatureError, av.error.FFmpegError, OSError)
+"""Told of a video, not of the run: the others go on."""
+
 _LOOK_EVERY = 0.25  # seconds between two reports of progress
 _LARGEST = 65504.0  # of float16
 _ROWS = 256  # features that are put together at once
@@ -298,8 +299,8 @@ def _finished(job: _Job, store: FeatureStore, failures: Failures) -> Extracted |
     name = public_name(source_name(job.source))
     try:
         video = job.result.result()
-    except _ONE_VIDEOS_FAULT as problem:
-        failure = Failure(job.id, name, public_name(" ".join(str(problem).split())))
+    except ONE_VIDEOS_FAULT as problem:
+        failure = Failure.of(job.id, name, problem)
         failures.add(failure)
         return failure
     store.add(job.id, video.features, video.times, video.epochs, video.duration, name)

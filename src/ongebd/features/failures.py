@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Self
 
 from ongebd.errors import StoreError
 from ongebd.features.index import write_at
+from ongebd.text.naming import public_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,11 @@ class Failure:
     id: str
     source: str
     reason: str
+
+    @classmethod
+    def of(cls, video_id: str, source: str, problem: object) -> Self:
+        """The failure of a video, with what went wrong as one line without credentials."""
+        return cls(video_id, public_name(source), public_name(" ".join(str(problem).split())))
 
 
 class Failures:
