@@ -24,10 +24,8 @@ UNTRAINED = tuple(
 )
 AT_PAPER_TAU = replace(OURS, name="ESTimator, τ = 1.5", tau=1.5)
 EVERY_DISTANCE = (
+    *("average", "absolute 0.25", "absolute 0.5"),
     *(f"relative {share:g}" for share in THRESHOLDS),
-    "average",
-    "absolute 0.25",
-    "absolute 0.5",
 )
 
 

@@ -87,10 +87,10 @@ _ALL = (
         says="all of it within a quarter of an hour on two CPU cores",
         videos=48,
         seeds=2,
-        training={"width": 128, "ffn": 128, "epochs": 4, "batch": 256, "run": 64, "lr": 1e-3},
+        training={"width": 128, "ffn": 128, "epochs": 3, "batch": 256, "run": 64, "lr": 1e-3},
         networks=_SMALL_NETWORKS,
         # Sim-On goes frame by frame, and the others look at a window anew for each target.
-        special={"simon": {"epochs": 3, "batch": 512}, "miniroad": {"epochs": 2}, "oadtr": {"epochs": 2}},
+        special={"simon": {"batch": 512}, "miniroad": {"epochs": 2}, "oadtr": {"epochs": 2}},
     ),
     Scale(
         name="medium",
