@@ -29,6 +29,8 @@ def test_the_list_names_every_table(capsys: pytest.CaptureFixture[str]) -> None:
         (["all", "--clips", ".", "--scale", "huge"], "scale must be one of tiny, small, medium, full"),
         (["all", "--clips", ".", "--seeds", "0"], "seeds must be 1 or more"),
         (["all", "--data", "."], "none of kinetics-gebd, tapos, inria is in it"),
+        (["all", "--clips", "nowhere"], "nowhere: no such file or folder"),
+        (["all", "--clips", ".", "--device", "cuda:99"], "device cuda:99: "),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(
@@ -38,14 +40,15 @@ def test_a_mistake_is_one_line_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    pytest.importorskip("torch", reason="the extra `train` is not installed")
+    torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "clip.mp4").write_bytes(b"")
     assert main(["experiment", *arguments]) == 2
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
-    assert not (tmp_path / "experiments" / "report.md").exists()
+    assert not (tmp_path / "experiments").exists()
 
 
 @pytest.mark.slow

@@ -48,5 +48,10 @@ def test_a_piece_that_broke_off_is_not_there_and_is_made_anew(tmp_path: Path) ->
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match="cannot be made"):
-        Shelf(tmp_path / "file" / "work")
+    with pytest.raises(ConfigError, match=r"cannot be written .*name another --work"):
+        Shelf(tmp_path / "file" / "work").kept("kind", {}, write("one", []))
+
+
+def test_nothing_is_written_before_there_is_work(tmp_path: Path) -> None:
+    assert not Shelf(tmp_path / "work").has("kind", {})
+    assert not (tmp_path / "work").exists()

@@ -30,6 +30,7 @@ from ongebd.training.decisions import judge, predictions_at
 from ongebd.training.errors_of_videos import Naive, errors_of_naive
 from ongebd.training.loop import Quiet, Watcher, train
 from ongebd.training.model_folder import MODEL
+from ongebd.training.processes import checked_device
 from ongebd.training.task import Task, task_of
 from ongebd.training.validation import validate
 
@@ -70,6 +71,9 @@ class Scoring:
         device: auto, cpu, cuda or cuda:N.
         watcher: Follows each training.
 
+    Raises:
+        ConfigError: There is no such device.
+
     Attributes:
         device: The one that is used.
     """
@@ -79,9 +83,7 @@ class Scoring:
     ) -> None:
         self._scale, self._shelf = scale, shelf
         self._watcher = watcher or Quiet()
-        self.device = (
-            "cuda" if device == "auto" and torch.cuda.is_available() else device.replace("auto", "cpu")
-        )
+        self.device = str(checked_device(device))
         self._labelled: dict[tuple[int, str, float], list[LabelledVideo]] = {}
 
     def config(self, row: Row, seed: int) -> TrainConfig:

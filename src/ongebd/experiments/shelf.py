@@ -20,18 +20,11 @@ class Shelf:
     """A folder of finished pieces of work. A piece has its name only when it is whole.
 
     Args:
-        folder: Made where it is not there.
-
-    Raises:
-        ConfigError: It cannot be made.
+        folder: Made with the first piece.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise ConfigError(f"{folder}: cannot be made ({problem.strerror}); name another --work") from None
 
     def place(self, kind: str, key: Mapping[str, Any]) -> Path:
         """Where a piece is kept."""
@@ -83,7 +76,9 @@ class Shelf:
             )
             aside.rename(place)
         except OSError as problem:
-            raise ConfigError(f"{aside}: cannot be written ({problem.strerror or problem})") from None
+            raise ConfigError(
+                f"{aside}: cannot be written ({problem.strerror or problem}); name another --work"
+            ) from None
         return place
 
 

@@ -49,7 +49,7 @@ def joined(device: str) -> Iterator[Processes]:
         ConfigError: There is no such device.
     """
     world, local = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("LOCAL_RANK", "0"))
-    place = _device(device, local)
+    place = checked_device(device, local)
     if place.type == "cuda":
         torch.cuda.set_device(place)
     if world == 1:
@@ -62,7 +62,16 @@ def joined(device: str) -> Iterator[Processes]:
         distributed.destroy_process_group()
 
 
-def _device(name: str, local: int) -> torch.device:
+def checked_device(name: str, local: int = 0) -> torch.device:
+    """The device of a name, once it is known to be there.
+
+    Args:
+        name: As in `TrainConfig.device`.
+        local: Which GPU is meant where none is named.
+
+    Raises:
+        ConfigError: There is no such device.
+    """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
