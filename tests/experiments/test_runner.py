@@ -143,6 +143,15 @@ def test_a_set_that_is_not_there_leaves_its_tables_out_with_the_reason(runner: R
     assert "weights" in str(runner.table(EXPERIMENTS["features"]).missing)
 
 
+def test_a_method_that_needs_videos_is_left_out_where_there_are_none(runner: Runner) -> None:
+    offline = EXPERIMENTS["offline-kinetics"]
+    rows = tuple(row for row in offline.rows if row.kind == "watched")
+    table = runner.table(replace(offline, rows=rows))
+    assert table.failures == []
+    assert all("needs the videos, and 4 are not there" in str(row.missing) for row in table.rows)
+    assert "SceneDetect (scenedetect-content) was left out: " in " ".join(facts(table))
+
+
 def test_a_row_that_fails_says_why_and_the_others_stand(
     material: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

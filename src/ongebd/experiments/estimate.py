@@ -12,9 +12,6 @@ from ongebd.experiments.scales import Scale
 if TYPE_CHECKING:
     from ongebd.experiments.runner import Step
 
-GUESS = 30.0
-"""Seconds, where nothing like it was ever run here."""
-
 
 @dataclass(frozen=True)
 class Estimate:
@@ -46,5 +43,5 @@ class Estimate:
         for step in steps:
             name = step.row.method if step.row.kind == "trained" else "untrained"
             known += name in took
-            seconds.append(median(took.get(name) or trained or [GUESS]))
+            seconds.append(median(took.get(name) or trained or [scale.guess]))
         return cls(tuple(seconds), known)

@@ -74,7 +74,7 @@ def sheets(result: TableResult) -> list[Sheet]:
     columns = result.experiment.columns
     rows: list[tuple[Text, ...]] = []
     for row in result.rows:
-        if row.cells or row.failure:
+        if row.cells or row.failure or row.missing:
             rows.append((Text(row.row.name), *(_ours(result, row, column) for column in columns)))
         if row.printed:
             rows.append(
@@ -173,6 +173,7 @@ def facts(result: TableResult) -> list[str]:
     return [
         *said,
         *result.notes,
+        *(f"{row.row.name} was left out: {row.missing}." for row in result.rows if row.missing),
         *(f"{row.row.name} failed: {row.failure}" for row in result.rows if row.failure),
     ]
 

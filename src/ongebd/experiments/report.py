@@ -180,6 +180,7 @@ def _plain(table: TableResult) -> dict[str, Any]:
                 "printed": dict(row.printed),
                 "thresholds": row.thresholds,
                 "failure": row.failure,
+                "missing": row.missing,
             }
             for row in table.rows
         ],

@@ -19,6 +19,7 @@ class RowResult:
         printed: What the paper prints, by column.
         thresholds: Of each seed.
         failure: Why there is no figure.
+        missing: What is not at hand, so that it was left out.
     """
 
     row: Row
@@ -26,6 +27,7 @@ class RowResult:
     printed: Mapping[str, float] = field(default_factory=dict)
     thresholds: tuple[float, ...] = ()
     failure: str | None = None
+    missing: str | None = None
 
 
 @dataclass(frozen=True)

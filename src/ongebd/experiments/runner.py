@@ -165,6 +165,8 @@ class Runner:
                 memory = scored.facts.get("memory") or memory
             result = replace(made.result, thresholds=tuple(thresholds))
             return _Made(result, counts_of, comparison, memory)
+        except LackingError as problem:
+            return replace(made, result=replace(made.result, missing=str(problem)))
         except OngebdError as problem:
             return replace(made, result=replace(made.result, failure=str(problem)))
 

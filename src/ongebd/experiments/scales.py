@@ -23,6 +23,7 @@ class Scale:
         long_seconds: Shortest and longest of those.
         size: Their shorter side, pixels.
         seeds: Of every training.
+        guess: Seconds of a training, where none like it was ever run here.
         training: Settings of `TrainConfig` for all methods.
         networks: Sizes of the baselines' networks, where they are not the published ones; then they are
             trained with `training` too, and not by their authors' recipe, which is made for weeks of video.
@@ -38,6 +39,7 @@ class Scale:
     long_seconds: tuple[float, float] = (30.0, 45.0)
     size: int = 128
     seeds: int
+    guess: float
     training: Mapping[str, Any]
     networks: Mapping[str, str] = field(default_factory=dict)
     special: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -70,6 +72,7 @@ _ALL = (
         long_seconds=(6.0, 7.0),
         size=64,
         seeds=1,
+        guess=1.0,
         training={
             "width": 32,
             "ffn": 32,
@@ -87,6 +90,7 @@ _ALL = (
         says="all of it within a quarter of an hour on two CPU cores",
         videos=48,
         seeds=2,
+        guess=5.0,
         training={"width": 128, "ffn": 128, "epochs": 3, "batch": 256, "run": 64, "lr": 1e-3},
         networks=_SMALL_NETWORKS,
         # Sim-On goes frame by frame, and the others look at a window anew for each target.
@@ -101,6 +105,7 @@ _ALL = (
         long_seconds=(60.0, 90.0),
         size=256,
         seeds=3,
+        guess=10.0,
         training={"epochs": 10, "batch": 512, "run": 64, "lr": 3e-4, "compile": "off"},
         networks={"miniroad": "embedding=512,hidden=512"},
     ),
@@ -113,6 +118,7 @@ _ALL = (
         long_seconds=(120.0, 300.0),
         size=256,
         seeds=3,
+        guess=3600.0,
         training={},
     ),
 )
