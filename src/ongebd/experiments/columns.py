@@ -14,6 +14,7 @@ from ongebd.evaluation.comparison import Comparison, compare
 from ongebd.evaluation.counts import Counts, Scores
 from ongebd.evaluation.delay import ALLOWED_DELAYS, count_within_delay
 from ongebd.evaluation.figures import ABSOLUTE, RELATIVE_PART, count_all
+from ongebd.evaluation.floors import clock_times
 from ongebd.evaluation.relative_distance import THRESHOLDS
 
 _PLAIN = len(THRESHOLDS) + len(ABSOLUTE)
@@ -83,7 +84,5 @@ def value_of(column: str, scores: Scores) -> FloatArray:
 
 def clocked(comparison: Comparison, period: float) -> Counted:
     """What a clock would score; it decides at the time that it tells."""
-    from ongebd.evaluation.floors import clock_times
-
     times = [clock_times(limit, period) for limit in comparison.limits]
     return counted(comparison.with_detections(times, times))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
@@ -30,6 +31,7 @@ class Part:
     labels: LabelSet
     files: Mapping[str, Path] = field(default_factory=dict)
 
+    @cached_property
     def key(self) -> list[str]:
         """What the features and labels are, for `ongebd.experiments.shelf`."""
         return [store_key(self.store), labels_key(self.labels)]

@@ -20,7 +20,7 @@ from ongebd.experiments.scoring import Scored, Scoring, count, decided, seeds_of
 from ongebd.experiments.shelf import Shelf
 from ongebd.experiments.speed import measured, speed_rows
 from ongebd.experiments.statistics import Cell, Drawn
-from ongebd.experiments.table import Experiment, Row, Which
+from ongebd.experiments.table import Experiment, Row
 from ongebd.experiments.watched import watched
 
 
@@ -63,7 +63,6 @@ class Runner:
         self.material, self.scale, self.shelf = material, scale, shelf
         self.scoring = Scoring(scale, shelf, device, watcher)
         self._tell = tell
-        self._device = device
         self._scored: dict[str, Scored] = {}
         self._failed: dict[str, OngebdError] = {}
         self._shared: dict[Any, Any] = {}
@@ -128,8 +127,7 @@ class Runner:
         return self._sets(experiment)[1].test
 
     def _sets(self, experiment: Experiment) -> tuple[VideoSet, VideoSet]:
-        which: Which = experiment.trained_on
-        return self.material.get(which), self.material.get(experiment.data)
+        return self.material.get(experiment.trained_on), self.material.get(experiment.data)
 
     def _score(self, row: Row, seed: int, trained_on: VideoSet, data: VideoSet) -> Scored:
         key = str(self.scoring.key(row, seed, trained_on, data))

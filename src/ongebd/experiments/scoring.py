@@ -108,7 +108,7 @@ class Scoring:
             how: dict[str, Any] = {"untrained": row.method}
         else:
             how = {k: v for k, v in asdict(self.config(row, seed)).items() if k not in (*_DECIDES, *_WHERE)}
-        sets = [*trained_on.training.key(), *data.test.key()]
+        sets = [*trained_on.training.key, *data.test.key]
         return {"version": VERSION, "how": how, "sets": sets, "device": self.device.partition(":")[0]}
 
     def is_there(self, row: Row, seed: int, trained_on: VideoSet, data: VideoSet) -> bool:

@@ -33,7 +33,7 @@ def watched(row: Row, part: Part, shelf: Shelf) -> PredictionSet:
     files = {name: part.files[name] for name in part.labels.videos}
     content = sha256("".join(f"{name} {path.stat().st_size}" for name, path in files.items()).encode())
     key = {"version": VERSION, "method": row.method, "ongebd": ongebd.__version__}
-    key |= {"videos": content.hexdigest(), "labels": part.key()[1]}
+    key |= {"videos": content.hexdigest(), "labels": part.key[1]}
 
     def make(folder: Path) -> dict[str, Any]:
         model = ongebd.load(row.method)
