@@ -6,6 +6,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -50,83 +51,68 @@ def list_() -> int:
     return 0
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunOption:
+    """On what experiments run, how large, and where everything goes."""
+
+    data: Path | None = None
+    """Folder of the data sets; see `ongebd experiment list --help`."""
+
+    clips: Annotated[list[Path] | None, Parameter(consume_multiple=True, negative=())] = None
+    """In place of --data: folders of clips, of which composites are made."""
+
+    out: Annotated[Path, Parameter(alias="-o")] = Path("experiments")
+    """Folder for report.md, report.html, results.json, tables/*.tex and figures."""
+
+    work: Path | None = None
+    """Folder for what is kept between runs: composites, features, errors. Default: OUT/work."""
+
+    scale: str = "small"
+    """tiny, small, medium or full: how much is made and trained."""
+
+    seeds: int | None = None
+    """Of every training; the scale's if not given."""
+
+    backbone: str = "efficientnet_lite0"
+    """Of the composites' features."""
+
+    device: str = "auto"
+    """auto, cpu, cuda or cuda:N."""
+
+    quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False
+    """No progress."""
+
+
+Run = Annotated[RunOption | None, Parameter(name="*")]
+
+
 @app.command(name="run")
-def run(
-    *names: str,
-    data: Path | None = None,
-    clips: Annotated[list[Path] | None, Parameter(consume_multiple=True, negative=())] = None,
-    out: Annotated[Path, Parameter(alias="-o")] = Path("experiments"),
-    work: Path | None = None,
-    scale: str = "small",
-    seeds: int | None = None,
-    backbone: str = "efficientnet_lite0",
-    device: str = "auto",
-    quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
-) -> int:
+def run(*names: str, option: Run = None) -> int:
     """Run some experiments: `ongebd experiment list` names them.
 
     Parameters
     ----------
     names
         Which.
-    data
-        Folder of the data sets; see `ongebd experiment list --help`.
-    clips
-        In place of --data: folders of clips, of which composites are made.
-    out
-        Folder for report.md, report.html, results.json, tables/*.tex and figures.
-    work
-        Folder for what is kept between runs: composites, features, errors. Default: OUT/work.
-    scale
-        tiny, small, medium or full: how much is made and trained.
-    seeds
-        Of every training; the scale's if not given.
-    backbone
-        Of the composites' features.
-    device
-        auto, cpu, cuda or cuda:N.
-    quiet
-        No progress.
+    option
+        How.
     """
     if not names:
         raise ConfigError("which experiments? `ongebd experiment list` names them; `experiment all` runs all")
-    return _run(names, data, clips, out, work, scale, seeds, backbone, device, quiet=quiet)
+    return _run(names, option or RunOption())
 
 
 @app.command(name="all")
-def all_(
-    *,
-    data: Path | None = None,
-    clips: Annotated[list[Path] | None, Parameter(consume_multiple=True, negative=())] = None,
-    out: Annotated[Path, Parameter(alias="-o")] = Path("experiments"),
-    work: Path | None = None,
-    scale: str = "small",
-    seeds: int | None = None,
-    backbone: str = "efficientnet_lite0",
-    device: str = "auto",
-    quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
-) -> int:
-    """Run every experiment; the parameters are those of `ongebd experiment run`."""
-    return _run((), data, clips, out, work, scale, seeds, backbone, device, quiet=quiet)
+def all_(*, option: Run = None) -> int:
+    """Run every experiment."""
+    return _run((), option or RunOption())
 
 
-def _run(
-    names: Sequence[str],
-    data: Path | None,
-    clips: list[Path] | None,
-    out: Path,
-    work: Path | None,
-    scale: str,
-    seeds: int | None,
-    backbone: str,
-    device: str,
-    *,
-    quiet: bool,
-) -> int:
+def _run(names: Sequence[str], option: RunOption) -> int:
     from ongebd.experiments.scales import scale_of
 
-    chosen = scale_of(scale).with_seeds(seeds)
-    if (data is None) == (not clips):
+    scale = scale_of(option.scale).with_seeds(option.seeds)
+    if (option.data is None) == (not option.clips):
         raise ConfigError("give --data with the paper's data sets, or --clips with a folder of clips")
     try:
         from ongebd.experiments.session import Session
@@ -134,16 +120,16 @@ def _run(
         if (problem.name or "").split(".")[0] in ("torch", "safetensors", "huggingface_hub", "yaml"):
             raise MissingExtraError.of(problem.name, "train") from None
         raise
-    with Progress(quiet=quiet) as progress:
+    with Progress(quiet=option.quiet) as progress:
         session = Session(
             names,
-            data=data,
-            clips=clips or [],
-            out=out,
-            work=work or out / "work",
-            scale=chosen,
-            backbone=backbone,
-            device=device,
+            data=option.data,
+            clips=option.clips or [],
+            out=option.out,
+            work=option.work or option.out / "work",
+            scale=scale,
+            backbone=option.backbone,
+            device=option.device,
             command=shlex.join(["ongebd", *_plain_arguments(sys.argv[1:])]),
             progress=progress,
         )
