@@ -251,6 +251,7 @@ ARGUMENTS = [
     *("--disable-component-update", "--disable-sync"),
 ]
 OF_THE_TEST = "willReadFrequently"  # what Chromium says of our reading the canvas
+SECONDS = 20_000  # of patience, in ms: the machine may be busy
 
 
 @pytest.fixture(scope="module")
@@ -274,7 +275,7 @@ def look(browser: Any) -> Iterator[Callable[..., Any]]:
 
     def opened(url: str, **options: Any) -> Any:
         context = browser.new_context(**{"viewport": {"width": 1100, "height": 800}, **options})
-        context.set_default_timeout(5000)
+        context.set_default_timeout(SECONDS)
         contexts.append((context, url))
         page = context.new_page()
         page.on("console", lambda message: OF_THE_TEST in message.text or complaints.append(message.text))

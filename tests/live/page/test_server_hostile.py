@@ -225,7 +225,7 @@ def test_five_hundred_viewers_are_no_more_than_the_limit(watcher: Any, served: C
         assert answers.count(b"503") > 100
         assert lives(server)
         stream.point(0.3)
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + 20
         heard = b""
         while b'"points"' not in heard and time.monotonic() < deadline:
             heard += clients[answers.index(b"200")].recv(65536)

@@ -25,7 +25,6 @@ from .test_page import PAINTED
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals")
 TOKEN = "correct-horse-battery"
-SECONDS = 20_000  # of patience, in ms: the machine may be busy
 # When each boundary came into the page, Unix seconds by its number.
 WHEN_SHOWN = """() => {
   window.shown = {};
@@ -82,7 +81,6 @@ def watch(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wa
 def page(watch: Watch, look: Callable[..., Any]) -> Any:
     """The page, behind the token, with the stream live."""
     shown = look(watch.url)
-    shown.context.set_default_timeout(SECONDS)
     assert shown.locator(".card").count() == 0
     shown.get_by_label("Token").fill(TOKEN)
     shown.keyboard.press("Enter")
@@ -121,10 +119,9 @@ def test_a_thumbnail_opens_and_its_clip_plays_in_its_place(watch: Watch, page: A
     assert (film["width"], film["height"]) == (96, 64)
     assert 0.9 < film["seconds"] < 3.5
     assert watch.get(f"api/streams/cam/clips/{number}").status_code == 200
-    picture = page.evaluate("document.querySelector('.strip img').naturalWidth")
-    assert picture > 0
+    page.wait_for_function("() => document.querySelector('.strip img').naturalWidth > 0")
     page.keyboard.press("Escape")
-    assert page.evaluate("document.querySelector('dialog video').hasAttribute('src')") is False
+    page.wait_for_function("() => !document.querySelector('dialog video').hasAttribute('src')")
 
 
 def test_the_slider_retunes_the_stream(watch: Watch, page: Any) -> None:
@@ -136,7 +133,7 @@ def test_the_slider_retunes_the_stream(watch: Watch, page: Any) -> None:
     while 'ongebd_sensitivity{stream="cam"} 0.8' not in (text := watch.get("metrics").text):
         assert time.monotonic() < deadline, text
         time.sleep(0.1)
-    assert page.locator("output").inner_text() == "0.80"
+    page.wait_for_function("() => document.querySelector('output').textContent === '0.80'")
     lines = [json.loads(line) for line in (watch.folder / "seen.jsonl").read_text().splitlines()]
     assert [one["sensitivity"] for one in lines if one["type"] == "retuned"][-1] == pytest.approx(0.8)
 
@@ -149,7 +146,7 @@ def test_a_source_that_dies_is_told_and_is_live_again_when_it_is_back(watch: Wat
     assert str(TOKEN) not in reason
     watch.restart()
     page.wait_for_selector(".card[data-state=live]")
-    assert page.locator("[data-of=reconnects] dd").inner_text() == "1"
+    page.wait_for_function("() => document.querySelector('[data-of=reconnects] dd').innerText === '1'")
     number = max(watch.events())
     page.wait_for_selector(f'.strip li[data-n="{number + 1}"] img')
 
