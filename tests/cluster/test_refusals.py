@@ -151,3 +151,38 @@ def test_a_cluster_that_wants_a_token_says_so_at_once(monkeypatch: pytest.Monkey
     with pytest.raises(ClusterError, match="wants a token: set RAY_AUTH_MODE=token here"):
         probing.probe("127.0.0.1:1")
     assert time.monotonic() - began < 20
+
+
+TAKES_ALL = "print('ongebd-probe: ok', flush=True)"
+TAKES_NO_STRANGER = """
+import os, time
+if os.environ["RAY_AUTH_MODE"] == "disabled":
+    print("Unauthenticated: InvalidAuthToken", flush=True)
+    time.sleep(60)
+"""
+HAS_NO_TOKEN = "print('ongebd-probe: Token authentication is enabled but', flush=True)"
+HAS_ONE = "print('ongebd-probe: ok', flush=True)"
+
+
+@pytest.mark.parametrize("mode", ["token", "TOKEN"])
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (TAKES_ALL, "asks for no token, and RAY_AUTH_MODE=token is set here.*; unset RAY_AUTH_MODE, or"),
+        (f"{TAKES_NO_STRANGER}\n{HAS_NO_TOKEN}", "wants a token: .* have the cluster's own in"),
+        (f"{TAKES_NO_STRANGER}\n{HAS_ONE}", None),
+    ],
+)
+def test_a_token_is_shown_to_a_cluster_that_asks_for_one_and_to_no_other(
+    mode: str, answers: str, said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_MODE", mode)
+    monkeypatch.setattr(probing, "_PROBE", answers)
+    began = time.monotonic()
+    if said is None:
+        probing.probe("127.0.0.1:1")
+    else:
+        with pytest.raises(ClusterError, match=said) as refusal:
+            probing.probe("127.0.0.1:1")
+        assert "\n" not in str(refusal.value)
+    assert time.monotonic() - began < 20

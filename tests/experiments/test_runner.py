@@ -140,7 +140,7 @@ def test_every_table_has_its_floors_and_says_what_it_was_scored_on(runner: Runne
 def test_a_set_that_is_not_there_leaves_its_tables_out_with_the_reason(runner: Runner) -> None:
     assert runner.table(EXPERIMENTS["online-tapos"]).missing == "no second set here"
     assert runner.plan([EXPERIMENTS["online-tapos"]]) == []
-    assert "weights" in str(runner.table(EXPERIMENTS["features"]).missing)
+    assert runner.table(EXPERIMENTS["features-sthv2"]).missing == "no tsn-sthv2 set here"
 
 
 def test_a_method_that_needs_videos_is_left_out_where_there_are_none(runner: Runner) -> None:
@@ -178,7 +178,7 @@ def test_a_row_that_fails_says_why_and_the_others_stand(
 
 
 def test_the_report_tells_printed_from_measured(runner: Runner, tmp_path: Path) -> None:
-    tables = [runner.table(EXPERIMENTS[name]) for name in ("components", "tau-delta", "features")]
+    tables = [runner.table(EXPERIMENTS[name]) for name in ("components", "tau-delta", "features-sthv2")]
     report = Report(tables, SCALE, "Made features.", "ongebd experiment run", {})
     files = report.write(tmp_path)
     assert {path.name for path in files} == {
@@ -187,7 +187,7 @@ def test_the_report_tells_printed_from_measured(runner: Runner, tmp_path: Path) 
     }
     text = (tmp_path / "report.md").read_text()
     assert "| *EST+REST+OBD, printed* | *.748* | *.620* | – | – |" in text
-    assert "*Not run: it needs" in text
+    assert "*Not run: no tsn-sthv2 set here.*" in text
     page = (tmp_path / "report.html").read_text()
     assert page.count("<table>") == sum(len(sheets(table)) for table in tables if table.missing is None)
 

@@ -7,7 +7,8 @@ import platform
 import time
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from pathlib import Path
+
+from ongebd.processor import processor
 
 PACKAGES = (
     "ongebd",
@@ -58,16 +59,6 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def processor() -> str:
-    """The processor's model."""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def cores() -> int:

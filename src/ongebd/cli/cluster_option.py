@@ -15,6 +15,8 @@ from ongebd.errors import ConfigError
 if TYPE_CHECKING:
     from ongebd.cluster import Cluster
 
+LOCAL = "local"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterOption:
@@ -49,20 +51,31 @@ class ClusterOption:
             )
 
     @contextmanager
-    def connected(self, *, quiet: bool) -> Iterator[Cluster]:
-        """The cluster, for as long as the context lasts.
+    def connected(self, *, needed: bool, quiet: bool) -> Iterator[Cluster | None]:
+        """The cluster, for as long as the context lasts; None where it is not needed, which is told.
 
         Raises:
             MissingExtraError: Ray is not installed.
+            ConfigError: The address is none.
             ClusterError: It cannot be reached.
         """
-        from ongebd.cluster import connected
+        from ongebd.cluster.connection import check_address, connected
 
+        if not needed:
+            check_address(self.cluster or LOCAL, self.workers)
+            if not quiet:
+                say(f"ongebd: nothing is left to do: {_not_doing(self.cluster)}")
+            yield None
+            return
         if not quiet:
             say(f"ongebd: {_doing(self.cluster)} …")
-        with connected(self.cluster or "local", self.workers, verbose=self.verbose) as cluster:
+        with connected(self.cluster or LOCAL, self.workers, verbose=self.verbose) as cluster:
             yield cluster
 
 
 def _doing(address: str | None) -> str:
-    return "starting Ray on this machine" if address == "local" else f"connecting to the cluster at {address}"
+    return "starting Ray on this machine" if address == LOCAL else f"connecting to the cluster at {address}"
+
+
+def _not_doing(address: str | None) -> str:
+    return "Ray is not started" if address == LOCAL else f"the cluster at {address} is not asked"

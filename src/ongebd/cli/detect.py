@@ -196,7 +196,7 @@ def _on_cluster(
     jobs = jobs_of(sources, stems, out, task)
     there = sum(job.done is not None for job in jobs)
     with (
-        where.connected(quiet=quiet) as cluster,
+        where.connected(needed=there < len(jobs), quiet=quiet) as cluster,
         DetectProgress(len(jobs) - there, there, out, quiet=quiet) as progress,
         closing(detect_on(jobs, out, task, cluster)) as events,
     ):

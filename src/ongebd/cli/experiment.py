@@ -37,6 +37,9 @@ def list_() -> int:
 
     DATA/kinetics-gebd/features (ongebd extract --fps 24), train.pkl, test.pkl, and videos/ for methods that
     need pictures; DATA/tapos likewise, at 6 frames a second; DATA/inria with features and test labels.
+
+    For the tables of TSN's features: DATA/kinetics-gebd/features-tsn-sthv2 (ongebd extract --fps 24
+    --backbone tsn-sthv2 --weights FILE) and features-tsn-kinetics.
     """
     from ongebd.experiments.catalogue import EXPERIMENTS
 

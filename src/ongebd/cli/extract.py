@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
 
 from cyclopts import Parameter
@@ -24,6 +24,9 @@ from ongebd.features import ExtractConfig, Extracted, Failure, FeatureStore, Wor
 from ongebd.features import extract as run_extract
 from ongebd.text.naming import public_name
 from ongebd.video.sampling import exact_rate
+
+if TYPE_CHECKING:
+    from ongebd.cluster import Cluster
 
 _GPU_BATCH = 64
 _MOST_JOBS = 16
@@ -111,19 +114,23 @@ def extract(
         backbone, weights=weights, device=device if where.cluster is None else "cpu", precision=precision
     )
     with ExitStack() as stack:
-        # A cluster that cannot be reached leaves no store behind.
-        cluster = None if where.cluster is None else stack.enter_context(where.connected(quiet=quiet))
+        cluster: Cluster | None = None
+        if where.cluster is not None:  # one that cannot be reached leaves no store behind
+            needed = _some_left(out, videos)
+            cluster = stack.enter_context(where.connected(needed=needed, quiet=quiet))
         store = stack.enter_context(_open_store(out, net, fps))
         todo = sum(video_id not in store for video_id in videos)
         progress = stack.enter_context(ExtractProgress(todo, out, quiet=quiet))
         progress.begin(there=len(videos) - todo, without_video=unknown)
         started: Generator[Extracted | Failure | Working, None, None]
-        if cluster is None:
+        if where.cluster is None:
             started = run_extract(videos.items(), store, net, config)
         else:
             from ongebd.cluster import FeatureTask, extract_on
 
-            each = config.jobs if device == "cpu" or jobs else min(_MOST_JOBS, cluster.cpus_per_gpu)
+            each = config.jobs
+            if cluster is not None and device != "cpu" and not jobs:
+                each = min(_MOST_JOBS, cluster.cpus_per_gpu)
             task = FeatureTask(
                 backbone=backbone,
                 identity=net.identity,
@@ -160,6 +167,14 @@ def _config(
         stream=stream,
         source_fps=source_fps,
     )
+
+
+def _some_left(out: Path, videos: Iterable[str]) -> bool:
+    """Whether one of these ids is not in the store yet, which is not made here."""
+    if not (out / "store.json").exists():
+        return True
+    store = FeatureStore.open(out)
+    return any(video_id not in store for video_id in videos)
 
 
 def _open_store(out: Path, net: Backbone, fps: float) -> FeatureStore:

@@ -91,7 +91,7 @@ def connected(address: str, workers: int | None = None, *, verbose: bool = False
         ConfigError: The address is none.
         ClusterError: Nothing answers there, it is no Ray cluster, or its machines have another ongebd.
     """
-    _check(address, workers)
+    check_address(address, workers)
     if address not in (LOCAL, "auto"):
         _reach(address)
     _set_environment(verbose, local=address == LOCAL)
@@ -105,7 +105,13 @@ def connected(address: str, workers: int | None = None, *, verbose: bool = False
             yield _as_it_is(address, workers, verbose)
 
 
-def _check(address: str, workers: int | None) -> None:
+def check_address(address: str, workers: int | None = None) -> None:
+    """Refuse what `connected` cannot take, without a look at the network.
+
+    Raises:
+        MissingExtraError: Ray Data is not installed.
+        ConfigError: The address is none, or the number of workers.
+    """
     for module in ("ray", "pyarrow"):
         if importlib.util.find_spec(module) is None:
             raise MissingExtraError.of(module, "cluster")

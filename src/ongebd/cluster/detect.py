@@ -93,7 +93,7 @@ class Job:
 
 
 def detect_on(
-    jobs: Sequence[Job], out: Path, task: DetectTask, cluster: Cluster
+    jobs: Sequence[Job], out: Path, task: DetectTask, cluster: Cluster | None
 ) -> Generator[Detected | Refused, None, None]:
     """Find the boundaries of those videos that are not done, and write them, in the order of the videos.
 
@@ -103,7 +103,7 @@ def detect_on(
         jobs: Of `jobs_of`.
         out: Folder for the results; made if it is not there.
         task: What is done with each video.
-        cluster: Where.
+        cluster: Where; None will do where all jobs are done.
 
     Yields:
         `Detected` for each video that was read to its end, `Refused` for each that was not.

@@ -15,7 +15,7 @@ from ongebd.text.naming import public_name
 
 
 def extract_on(
-    videos: Iterable[tuple[str, str]], store: FeatureStore, task: FeatureTask, cluster: Cluster
+    videos: Iterable[tuple[str, str]], store: FeatureStore, task: FeatureTask, cluster: Cluster | None
 ) -> Generator[Extracted | Failure, None, None]:
     """Bring the features of videos into a store, in the order of the videos, as `features.extract` does.
 
@@ -26,7 +26,7 @@ def extract_on(
         videos: Ids, no two the same, and sources that the workers can open under the same names.
         store: Of this task's features.
         task: How they are computed.
-        cluster: Where.
+        cluster: Where; None will do where all videos are in the store.
 
     Yields:
         `Extracted` for each video that is now in the store, `Failure` for each that is not.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Any, Self
 
 from ongebd import __version__
 from ongebd.errors import ClusterError
@@ -14,6 +16,7 @@ from ongebd.errors import ClusterError
 _ANSWER_S = 45.0  # until a cluster has taken a driver; some seconds, where it is well
 _NODE_S = 30.0  # until each machine has told its version
 
+_MODE = "RAY_AUTH_MODE"
 _SAYS = "ongebd-probe: "
 # `ray.init` has no deadline of its own, and ends the process where it gives up: it is tried in another one.
 _PROBE = """
@@ -38,14 +41,22 @@ def probe(address: str) -> None:
     Raises:
         ClusterError: There is none, or it does not take us.
     """
-    found = _Probe(address)
-    try:
+    with ExitStack() as undo:
+        found = undo.enter_context(_Probe(address))
+        # Where we are to show a token: would the cluster take us without one? It takes us with one all the
+        # same, but then cancels every actor, since this process hears nobody who has no token.
+        bare = undo.enter_context(_Probe(address, {_MODE: "disabled"})) if _shows_token() else None
         found.wait()
-    finally:
-        found.end()
-    if found.unwelcome:
+        if bare is not None and not found.late:
+            bare.wait()
+    if bare is not None and bare.told == "ok":
         raise ClusterError(
-            f"--cluster {address}: wants a token: set RAY_AUTH_MODE=token here, and have the cluster's own in"
+            f"--cluster {address}: asks for no token, and {_MODE}=token is set here, with which its workers"
+            f" could not answer; unset {_MODE}, or start the cluster with tokens"
+        )
+    if found.unwelcome or (found.told != "ok" and bare is not None and bare.unwelcome):
+        raise ClusterError(
+            f"--cluster {address}: wants a token: set {_MODE}=token here, and have the cluster's own in"
             " ~/.ray/auth_token or RAY_AUTH_TOKEN"
         )
     if found.told is None and found.late:
@@ -58,10 +69,20 @@ def probe(address: str) -> None:
         raise ClusterError(f"--cluster {address}: Ray does not connect: {what}")
 
 
-class _Probe:
-    """The other process, and what it said."""
+def _shows_token() -> bool:
+    """Whether Ray is to show a token, and to want one of whoever speaks to this process."""
+    return os.environ.get(_MODE, "").lower() == "token"
 
-    def __init__(self, address: str) -> None:
+
+class _Probe:
+    """The other process, and what it said. A context manager.
+
+    Args:
+        address: To which it connects.
+        changed: What differs in its environment.
+    """
+
+    def __init__(self, address: str, changed: Mapping[str, str] | None = None) -> None:
         self.told: str | None = None
         self.unwelcome = False
         self.late = False
@@ -72,6 +93,7 @@ class _Probe:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            env={**os.environ, **(changed or {})},
         )
         self._reader = threading.Thread(target=self._read, name="ongebd-probe", daemon=True)
         self._reader.start()
@@ -91,7 +113,10 @@ class _Probe:
         self._reader.join(timeout=_ANSWER_S)
         self.late = self._reader.is_alive()
 
-    def end(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """End it, and clear up."""
         self._process.kill()
         self._process.wait()

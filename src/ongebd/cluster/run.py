@@ -34,7 +34,7 @@ class RemoteAttempts:
 
 
 def answers(
-    cluster: Cluster, task: Task, videos: Sequence[Video], jobs: int, *, gpu: bool
+    cluster: Cluster | None, task: Task, videos: Sequence[Video], jobs: int, *, gpu: bool
 ) -> Generator[tuple[Video, Answer], None, None]:
     """Work on all videos, each in a task of its own, and give the answers in the order of the videos.
 
@@ -42,17 +42,19 @@ def answers(
     several times gets a `Failure` as its answer. Close the generator, or read it to the end.
 
     Args:
-        cluster: Where.
+        cluster: Where; None will do where there is no video.
         task: What to do with each.
         videos: Numbered from 0 in this order.
         jobs: Videos at once in one worker.
         gpu: Whether each worker has a GPU of its own.
 
     Raises:
-        ClusterError: A machine cannot do the work, or the cluster was lost.
+        ClusterError: A machine cannot do the work, or the cluster was lost; or there is none.
     """
     if not videos:
         return
+    if cluster is None:
+        raise ClusterError(f"no cluster was given, and {len(videos)} videos are to be done")
     import ray.data
     from ray.exceptions import RayError
 

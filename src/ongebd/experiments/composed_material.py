@@ -14,10 +14,10 @@ from ongebd import backbones
 from ongebd.data.composites import ComposeConfig, compose, read_clips, read_composites
 from ongebd.data.composites.scan import find_clips
 from ongebd.errors import ConfigError
-from ongebd.experiments.material import Part, VideoSet
+from ongebd.experiments.material import LackingError, Part, VideoSet
 from ongebd.experiments.scales import Scale
 from ongebd.experiments.shelf import Shelf
-from ongebd.experiments.table import PAPERS, Which
+from ongebd.experiments.table import PAPERS, TSN, Which
 from ongebd.features.extract import ExtractConfig, extract, sampling_identity
 from ongebd.features.failures import Failure
 from ongebd.features.store import FeatureStore
@@ -63,6 +63,11 @@ class ComposedMaterial:
 
     def get(self, which: Which) -> VideoSet:
         """See `Material`."""
+        if which in TSN:
+            raise LackingError(
+                f"it needs features of TSN trained on {TSN[which]}, whose weights do not come with the"
+                " package; --data can have them, composites have not"
+            )
         if which not in self._sets:
             self._sets[which] = self._made(which)
         return self._sets[which]

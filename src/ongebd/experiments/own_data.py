@@ -6,12 +6,17 @@
     DATA/tapos/                    likewise, at 6 frames a second
     DATA/inria/                    likewise; no training labels
 
-A folder `videos/` beside `features/` lets methods that need pictures run too.
+A folder `videos/` beside `features/` lets methods that need pictures run too. For the tables of TSN's
+features there may be two more stores, of the same videos:
+
+    DATA/kinetics-gebd/features-tsn-sthv2/      `ongebd extract --fps 24 --backbone tsn-sthv2 --weights FILE`
+    DATA/kinetics-gebd/features-tsn-kinetics/   likewise, --backbone tsn-kinetics
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from ongebd.data.composites.scan import ENDINGS
@@ -21,13 +26,41 @@ from ongebd.data.labels import Dataset as Rules
 from ongebd.data.labels import read_labels
 from ongebd.errors import ConfigError
 from ongebd.experiments.material import LackingError, Part, VideoSet
-from ongebd.experiments.table import PAPERS, Which
+from ongebd.experiments.table import PAPERS, TSN, Which
 from ongebd.features.store import FeatureStore
 
-FOLDERS: Mapping[Which, tuple[str, Rules, str]] = {
-    "main": ("kinetics-gebd", "kinetics-gebd", PAPERS["main"]),
-    "second": ("tapos", "tapos", PAPERS["second"]),
-    "zero-shot": ("inria", "inria", PAPERS["zero-shot"]),
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a set lies.
+
+    Attributes:
+        rules: The data set's, and the name of its folder.
+        name: What readers are told that it is.
+        features: Name of the store in that folder.
+        command: That makes the store.
+    """
+
+    rules: Rules
+    name: str
+    features: str = "features"
+    command: str = "ongebd extract"
+
+
+def _with_tsn(which: Which) -> Place:
+    return Place(
+        "kinetics-gebd",
+        f"{PAPERS[which]} with features of TSN trained on {TSN[which]}",
+        f"features-{which}",
+        f"ongebd extract --fps 24 --backbone {which} --weights FILE",
+    )
+
+
+PLACES: Mapping[Which, Place] = {
+    "main": Place("kinetics-gebd", PAPERS["main"]),
+    "second": Place("tapos", PAPERS["second"]),
+    "zero-shot": Place("inria", PAPERS["zero-shot"]),
+    **{which: _with_tsn(which) for which in TSN},
 }
 _LABEL_ENDINGS = (".pkl", ".pickle", ".json", ".csv")
 
@@ -46,11 +79,12 @@ class OwnData:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        there = [name for name, _, _ in FOLDERS.values() if (folder / name).is_dir()]
+        names = list(dict.fromkeys(place.rules for place in PLACES.values()))
+        there = [name for name in names if (folder / name).is_dir()]
         if not there:
-            names = ", ".join(name for name, _, _ in FOLDERS.values())
             raise ConfigError(
-                f"{folder}: none of {names} is in it; `ongebd experiment list` shows the layout"
+                f"{folder}: none of {', '.join(names)} is in it;"
+                " `ongebd experiment list --help` shows the layout"
             )
         self._sets: dict[Which, VideoSet] = {}
         self.about = f"The data sets {', '.join(there)}, by their own rules."
@@ -62,20 +96,25 @@ class OwnData:
         return self._sets[which]
 
     def _opened(self, which: Which) -> VideoSet:
-        folder, rules, name = FOLDERS[which]
-        place = self._folder / folder
-        if not (place / "features" / "store.json").exists():
-            raise LackingError(f"{name} is not there: make {place / 'features'} with `ongebd extract`")
-        store = FeatureStore.open(place / "features")
-        test = self._part(place, store, "test", rules, name)
+        place = PLACES[which]
+        folder = self._folder / place.rules
+        path = folder / place.features
+        if not (path / "store.json").exists():
+            raise LackingError(f"{place.name} is not there: make {path} with `{place.command}`")
+        store = FeatureStore.open(path)
+        if which in TSN and not store.backbone.startswith(which):
+            raise ConfigError(
+                f"{path}: holds features of {store.backbone}, not of {which}; make it with `{place.command}`"
+            )
+        test = _part(folder, store, "test", place)
         if which == "zero-shot":
-            return VideoSet(name, test, test)  # nothing is trained on it
-        return VideoSet(name, self._part(place, store, "train", rules, name), test)
+            return VideoSet(place.name, test, test)  # nothing is trained on it
+        return VideoSet(place.name, _part(folder, store, "train", place), test)
 
-    @staticmethod
-    def _part(place: Path, store: FeatureStore, part: str, rules: Rules, name: str) -> Part:
-        labels = _labels(place, part, rules, name)
-        return Part(store.path, labels, _videos(place / "videos", labels))
+
+def _part(folder: Path, store: FeatureStore, part: str, place: Place) -> Part:
+    labels = _labels(folder, part, place.rules, place.name)
+    return Part(store.path, labels, _videos(folder / "videos", labels))
 
 
 def _labels(place: Path, part: str, rules: Rules, name: str) -> LabelSet:

@@ -104,8 +104,6 @@ class Runner:
         self._tell(experiment.title)
         if experiment.speed:
             return self._speed(experiment)
-        if experiment.needs is not None:
-            return TableResult(experiment, missing=f"it needs {experiment.needs}")
         try:
             trained_on, data = self._sets(experiment)
         except LackingError as problem:

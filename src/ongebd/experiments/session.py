@@ -66,7 +66,7 @@ class Session:
     ) -> None:
         self.experiments = chosen(names)
         self._out, self._scale, self._command, self._progress = out, scale, command, progress
-        shelf = Shelf(work)
+        self._shelf = shelf = Shelf(work, progress.tell)
         self.material: Material = (
             ComposedMaterial(clips, scale, shelf, backbone, progress.tell) if data is None else OwnData(data)
         )
@@ -75,6 +75,10 @@ class Session:
     def run(self) -> int:
         """Do all of it; 2 where something failed, of which the report says what."""
         progress = self._progress
+        if removed := self._shelf.clear():
+            progress.tell(
+                f"{removed} half-made piece{'s' * (removed != 1)} of work removed, of a run that was killed"
+            )
         steps = self.runner.plan(self.experiments)
         estimate = self.runner.estimate(steps)
         if steps:

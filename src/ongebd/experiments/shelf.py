@@ -1,30 +1,42 @@
-"""Where finished work is kept, each piece under a key of all that it depends on."""
+"""Where finished work is kept, each piece under a key of all that it depends on.
+
+WORK/KIND/KEY/          a piece, whole; `facts.json` in it
+WORK/KIND/KEY.new/      one that is being made, or that a run left which was killed
+WORK/KIND/KEY.lock      held by the run that is making it
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ongebd.errors import ConfigError
+from ongebd.experiments.piece_lock import give_back, held, take
 
 _FACTS = "facts.json"
+_UNDER_WAY = re.compile(r"([0-9a-f]{20})\.(new|lock)")
 
 
 class Shelf:
     """A folder of finished pieces of work. A piece has its name only when it is whole.
 
+    Any number of runs may share it: each piece is made by one of them, and the others wait for it.
+
     Args:
         folder: Made with the first piece.
+        tell: Told where another run is waited for.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, tell: Callable[[str], None] = lambda _: None) -> None:
         self.folder = folder
+        self._tell = tell
 
     def place(self, kind: str, key: Mapping[str, Any]) -> Path:
         """Where a piece is kept."""
@@ -62,24 +74,80 @@ class Shelf:
         place = self.place(kind, key)
         if (place / _FACTS).exists():
             return place
-        aside = place.with_name(f"{place.name}.new")
-        try:
-            for half in (aside, place):
-                with suppress(FileNotFoundError):
-                    shutil.rmtree(half)
-            aside.mkdir(parents=True)
-            began = time.monotonic()
-            facts = {"key": dict(key), **(make(aside) or {})}
-            facts["seconds"] = round(time.monotonic() - began, 3)
-            (aside / _FACTS).write_text(
-                json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-            )
-            aside.rename(place)
-        except OSError as problem:
-            raise ConfigError(
-                f"{aside}: cannot be written ({problem.strerror or problem}); name another --work"
-            ) from None
+        aside, lock = _aside(place), _lock(place)
+
+        def waiting() -> None:
+            self._tell(f"another run is making this, and is waited for ({lock})")
+
+        with _writing(aside):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with held(lock, waiting):
+                if not (place / _FACTS).exists():  # (it is there where another run was waited for)
+                    _make(place, key, make)
         return place
+
+    def clear(self) -> int:
+        """Remove what killed runs left half-made; what a living one is making stays.
+
+        Returns:
+            How many pieces that were.
+
+        Raises:
+            ConfigError: The folder cannot be written.
+        """
+        left = {
+            path.with_name(match[1])
+            for path in self.folder.glob("*/*")
+            if (match := _UNDER_WAY.fullmatch(path.name))
+        }
+        removed = 0
+        for place in sorted(left):
+            with _writing(_aside(place)):
+                lock = take(_lock(place))
+                if lock is None:
+                    continue
+                try:
+                    removed += _aside(place).exists()
+                    _remove(_aside(place))
+                finally:
+                    give_back(lock, _lock(place))
+        return removed
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise ConfigError(
+            f"{path}: cannot be written ({problem.strerror or problem}); name another --work"
+        ) from None
+
+
+def _make(place: Path, key: Mapping[str, Any], make: Callable[[Path], Mapping[str, Any] | None]) -> None:
+    """Make a piece aside, and give it its name when it is whole."""
+    aside = _aside(place)
+    for half in (aside, place):
+        _remove(half)
+    aside.mkdir()
+    began = time.monotonic()
+    facts = {"key": dict(key), **(make(aside) or {})}
+    facts["seconds"] = round(time.monotonic() - began, 3)
+    (aside / _FACTS).write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    aside.rename(place)
+
+
+def _remove(folder: Path) -> None:
+    with suppress(FileNotFoundError):
+        shutil.rmtree(folder)
+
+
+def _aside(place: Path) -> Path:
+    return place.with_name(f"{place.name}.new")
+
+
+def _lock(place: Path) -> Path:
+    return place.with_name(f"{place.name}.lock")
 
 
 def key_of(parts: Mapping[str, Any]) -> str:

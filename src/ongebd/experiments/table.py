@@ -8,13 +8,19 @@ from typing import Any, Literal
 
 from ongebd.experiments.printed import PRINTED
 
-Which = Literal["main", "second", "zero-shot"]
-"""Which set: Kinetics-GEBD, TAPOS or YouTube-INRIA-Instructional; or the composites in their places."""
+Which = Literal["main", "second", "zero-shot", "tsn-sthv2", "tsn-kinetics"]
+"""Which set: Kinetics-GEBD, TAPOS or YouTube-INRIA-Instructional; or the composites in their places. The last
+two are Kinetics-GEBD with features of these backbones."""
+
+TSN: Mapping[Which, str] = {"tsn-sthv2": "Something-Something V2", "tsn-kinetics": "Kinetics"}
+"""Sets with features of TSN, by the backbone's name: on what it was trained."""
 
 PAPERS: Mapping[Which, str] = {
     "main": "Kinetics-GEBD",
     "second": "TAPOS",
     "zero-shot": "YouTube-INRIA-Instructional",
+    "tsn-sthv2": "Kinetics-GEBD",
+    "tsn-kinetics": "Kinetics-GEBD",
 }
 """On which set the paper's values were measured."""
 
@@ -72,9 +78,9 @@ class Experiment:
         data: On which set the rows are scored.
         trained_on: On which they are trained.
         printed: Key of the paper's values; None where the paper has no such table.
+        printed_columns: Names that columns have there, where they are not the usual ones.
         grid: Names of the two axes, where each row is a cell of a grid.
         speed: Whether it is about speed and cost, and not about scores.
-        needs: What it needs that composites do not give; it is left out then, with this reason.
     """
 
     name: str
@@ -85,20 +91,17 @@ class Experiment:
     data: Which = "main"
     trained_on: Which = "main"
     printed: str | None = None
+    printed_columns: Mapping[str, str] = field(default_factory=dict)
     grid: tuple[str, str] | None = None
     speed: bool = False
-    needs: str | None = None
 
     def printed_value(self, row: Row, column: str) -> float | None:
         """What the paper prints in a cell; None where it prints nothing."""
         if self.printed is None or row.printed is None:
             return None
         table = PRINTED[self.printed]
-        name = (
-            row.at[1]
-            if row.at is not None
-            else _PRINTED_COLUMNS.get(column, column.removeprefix("relative "))
-        )
+        usual = _PRINTED_COLUMNS.get(column, column.removeprefix("relative "))
+        name = row.at[1] if row.at is not None else self.printed_columns.get(column, usual)
         if row.at is not None and column != "average":
             return None
         return table.value(row.printed, name) if name in table.columns else None
