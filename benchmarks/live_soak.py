@@ -16,22 +16,21 @@ network, a decoder and the backbone.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import os
-import platform
 import random
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import httpx
 import numpy as np
+from live_report import Halves, Sample, asker, check_lines, hand_in, measured_by, sample
 
 import ongebd
 from ongebd.baselines.pictures import Pictures
@@ -170,25 +169,7 @@ class Viewer:
                         self.boundaries += sum("c" not in event for event in events)
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What the process holds at one moment."""
-
-    hours: float
-    mib: float
-    descriptors: int
-    threads: int
-
-
-def sample(hours: float) -> Sample:
-    """Look at this process."""
-    gc.collect()
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    mib = pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-    return Sample(hours, mib, sum(1 for _ in Path("/proc/self/fd").iterdir()), threading.active_count())
-
-
-def soak(hours: float, folder: Path) -> str:
+def soak(hours: float, folder: Path) -> list[str]:
     """Run it, check it, and report."""
     model: Model = replace(ongebd.load("window-mean"), backbone=Pictures(8, 6))
     clock = JumpingClock()
@@ -234,7 +215,8 @@ def soak(hours: float, folder: Path) -> str:
         while not watcher.join(0.2):
             watcher.metrics()
             if clock.now >= due:
-                samples.append(sample(clock.now / 3600))
+                gc.collect()
+                samples.append(sample(clock.now / 3600, os.getpid()))
                 due = clock.now + 3600 * hours / 48
         history = stream.history(3600)
         status = stream.status()
@@ -255,7 +237,7 @@ def report(
     complaints: list[str],
     folder: Path,
     model: Model,
-) -> str:
+) -> list[str]:
     """The figures, and whether they are as they must be."""
     total = sum(camera.connections)
     last = [point for point in history if point.epoch == len(camera.connections) - 1]
@@ -266,9 +248,7 @@ def report(
     same = [numbers(point) for point in last] == [numbers(one) for one in wanted[-len(last) :]]
     files = sorted(folder.glob("seen*.jsonl"))
     read = [read_jsonl(file) for file in files]
-    settled = [one for one in samples if one.hours >= max(2.0, hours / 4)] or samples
-    half = len(settled) // 2
-    early, late = settled[:half] or settled, settled[half:]
+    halves = Halves.of(samples, max(2.0, hours / 4))
     checks = {
         "every frame was decided": status.frames == total and status.dropped == 0,
         "each connection is an epoch": status.epoch == len(camera.connections) - 1 == status.reconnects,
@@ -278,11 +258,10 @@ def report(
         "the page's viewer was told every boundary": viewer.boundaries == status.boundaries,
     }
     thumbnails = sum(1 for _ in (folder / "thumbnails").iterdir())
-    lines = [
+    return [
         HEADING,
         "",
-        f"Measured by `benchmarks/live_soak.py --hours {hours:g}`, {time.strftime('%Y-%m-%d')},"
-        f" {os.cpu_count()} cores, Python {platform.python_version()}. What is simulated stands in its head.",
+        f"{measured_by(f'live_soak.py --hours {hours:g}')} What is simulated stands in its head.",
         "",
         f"{hours:g} h of stream time in {took / 60:.1f} min: {total:,} frames ({total / took:,.0f} a second),"
         f" {status.boundaries:,} boundaries, {len(camera.connections)} connections, {camera.refused} attempts"
@@ -290,20 +269,14 @@ def report(
         f" subscriber lost {lost:,} points; the page's viewer was told {viewer.messages:,} messages, with"
         f" {viewer.gaps} gaps.",
         "",
-        "| | first half | second half |",
-        "|---|---|---|",
-        f"| memory, MiB (mean, largest) | {spread(early, 'mib')} | {spread(late, 'mib')} |",
-        f"| memory's trend, MiB in 24 h | {trend(early)} | {trend(late)} |",
-        f"| open files (smallest to largest) | {ends(early, 'descriptors')} | {ends(late, 'descriptors')} |",
-        f"| threads (smallest to largest) | {ends(early, 'threads')} | {ends(late, 'threads')} |",
+        *halves.table("24 h", 24),
         "",
-        f"Samples of {len(samples)} moments; the first {settled[0].hours:.1f} h, in which the hour's history"
-        " and the stores of pictures (16 and 8 MiB) fill, are left out of the table.",
+        f"Samples of {len(samples)} moments; the first {halves.early[0].at:.1f} h, in which the hour's"
+        " history and the stores of pictures (16 and 8 MiB) fill, are left out of the table.",
         "",
-        *(f"- {'yes' if good else 'NO'}: {what}" for what, good in checks.items()),
+        *check_lines(checks),
         "",
     ]
-    return "\n".join(lines)
 
 
 def numbers(one: Point | Decision) -> tuple[float, ...]:
@@ -311,49 +284,14 @@ def numbers(one: Point | Decision) -> tuple[float, ...]:
     return (one.time, one.error, one.mean, one.std, one.z, one.threshold, one.ready)
 
 
-def spread(samples: list[Sample], name: str) -> str:
-    """Mean and largest."""
-    values = [getattr(one, name) for one in samples]
-    return f"{sum(values) / len(values):.1f}, {max(values):.1f}"
-
-
-def trend(samples: list[Sample]) -> str:
-    """The slope of a straight line through them."""
-    if len(samples) < 3:
-        return "–"
-    return f"{24 * np.polyfit([one.hours for one in samples], [one.mib for one in samples], 1)[0]:+.1f}"
-
-
-def ends(samples: list[Sample], name: str) -> str:
-    """Smallest and largest."""
-    values = [getattr(one, name) for one in samples]
-    return f"{min(values)} to {max(values)}"
-
-
-def put_section(path: Path, heading: str, text: str) -> None:
-    """Put a text that begins with its heading into a file, in place of the section that has this heading."""
-    old = path.read_text(encoding="utf-8") if path.exists() else ""
-    sections = [f"# {part}".rstrip() + "\n" for part in f"\n{old}".split("\n# ")[1:]]
-    headings = [one.partition("\n")[0] for one in sections]
-    place = headings.index(heading) if heading in headings else len(sections)
-    sections[place : place + 1] = [text.rstrip() + "\n"]
-    path.write_text("\n".join(sections), encoding="utf-8")
-
-
 def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = asker(__doc__)
     parser.add_argument("--hours", type=float, default=24.0)
-    parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        text = soak(given.hours, Path(folder))
-    print(text)
-    if given.out is not None:
-        put_section(given.out, HEADING, text)
-    raise SystemExit("- NO" in text)
+        lines = soak(given.hours, Path(folder))
+    raise SystemExit(not hand_in(lines, given.out))
 
 
 if __name__ == "__main__":

@@ -15,12 +15,10 @@ have them (to six digits), and each boundary.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import json
 import os
-import platform
 import signal
 import socket
 import subprocess
@@ -33,7 +31,7 @@ from typing import Any
 
 import httpx
 import numpy as np
-from live_soak import put_section
+from live_report import Halves, Sample, asker, check_lines, hand_in, mean, measured_by, sample
 from live_wall_check import Verdict, held_against_a_fresh_detector
 
 import ongebd
@@ -42,31 +40,6 @@ HEADING = "# The real command by the wall clock"
 FEED = Path(__file__).with_name("live_feed.py")
 STREAMS, CLIENTS, KILLED = 4, 20, 2
 CAPS = {"--thumbnails": "4M", "--clips": "48M"}
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What the process holds at one moment."""
-
-    minutes: float
-    mib: float
-    files: int
-    threads: int
-    cpu: float
-
-
-def sample(pid: int, minutes: float) -> Sample:
-    """Look at a process from outside."""
-    proc = Path(f"/proc/{pid}")
-    pages = int((proc / "statm").read_text().split()[1])
-    words = (proc / "stat").read_text().rpartition(")")[2].split()
-    return Sample(
-        minutes,
-        pages * os.sysconf("SC_PAGE_SIZE") / 2**20,
-        sum(1 for _ in (proc / "fd").iterdir()),
-        sum(1 for _ in (proc / "task").iterdir()),
-        (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK"),
-    )
 
 
 @dataclass(slots=True)
@@ -206,7 +179,7 @@ async def run(minutes: float, feeds: Feeds, folder: Path, model: str, options: l
         tasks.append(asyncio.create_task(feeds.trouble(60)))
         began = time.monotonic()
         while (now := time.monotonic() - began) < 60 * minutes and process.returncode is None:
-            seen.samples.append(sample(process.pid, now / 60))
+            seen.samples.append(sample(now / 60, process.pid))
             await asyncio.sleep(10)
     finally:
         seen.kills = feeds.kills
@@ -221,11 +194,10 @@ async def run(minutes: float, feeds: Feeds, folder: Path, model: str, options: l
     return seen
 
 
-def report(seen: Run, verdicts: list[Verdict], folder: Path, model: str, load: float) -> str:
+def report(seen: Run, verdicts: list[Verdict], folder: Path, model: str, load: float) -> list[str]:
     """The figures, and whether they are as they must be."""
-    settled = [one for one in seen.samples if one.minutes >= min(4.0, seen.minutes / 4)]
-    half = len(settled) // 2
-    early, late = settled[:half], settled[half:]
+    halves = Halves.of(seen.samples, min(4.0, seen.minutes / 4))
+    early, late = halves.early, halves.late
     records = [json.loads(line) for line in (folder / "seen.jsonl").read_text().splitlines()]
     drops = sum(one["count"] for one in records if one["type"] == "drop")
     kinds = {kind: sum(one["type"] == kind for one in records) for kind in ("onset", "boundary", "clip")}
@@ -235,18 +207,14 @@ def report(seen: Run, verdicts: list[Verdict], folder: Path, model: str, load: f
     messages = [client.messages for client in followers]
     kept = {name: sorted((folder / name[2:]).iterdir()) for name in CAPS}
     filling = _filling(seen, end["frames"], kinds["onset"], kept["--thumbnails"])
-    apart = late[len(late) // 2].minutes - early[len(early) // 2].minutes
-    grown = _mean(late, "mib") - _mean(early, "mib")
+    apart = late[len(late) // 2].at - early[len(early) // 2].at
+    grown = mean(late, "mib") - mean(early, "mib")
     checks = {
         f"ended by SIGTERM with status 130 (it was {seen.status}) and without a word": seen.status == 130
         and not seen.stderr,
         "as many open files and threads in the second half as in the first, give or take a connection"
         " that comes or goes": all(
-            abs(
-                np.mean([getattr(one, what) for one in early]) - np.mean([getattr(one, what) for one in late])
-            )
-            < 2
-            for what in ("files", "threads")
+            abs(mean(early, what) - mean(late, what)) < 2 for what in ("files", "threads")
         ),
         f"memory grew by {grown:.1f} MiB from half to half, no more than history and pictures explain"
         f" ({filling * apart / 60:.1f}), give or take 8": grown < filling * apart / 60 + 8,
@@ -257,37 +225,31 @@ def report(seen: Run, verdicts: list[Verdict], folder: Path, model: str, load: f
         ),
         **{f"{one.stream}: {one.text}": one.good for one in verdicts},
     }
-    lines = [
+    command = f"live_wall.py --minutes {seen.minutes:g}"
+    return [
         HEADING,
         "",
-        f"Measured by `benchmarks/live_wall.py --minutes {seen.minutes:g}`, {time.strftime('%Y-%m-%d')},"
-        f" {_processor()}, {os.cpu_count()} cores shared with other work (load {load:.1f}), Python"
-        f" {platform.python_version()}. What was watched, and how, stands in its head.",
+        f"{measured_by(command, f'cores shared with other work (load {load:.1f})')} What was watched, and"
+        " how, stands in its head.",
         "",
         f"`ongebd watch -m {model}` with {STREAMS} streams of real clips at 25 frames a second and {CLIENTS}"
         f" page clients for {seen.minutes:g} min: {end['frames']:,} frames decided, {drops} dropped,"
         f" {kinds['boundary']:,} boundaries, {kinds['clip']:,} clips, {seen.kills} feeds killed and started"
-        f" again. It took {watching / 60 / (seen.samples[-1].minutes - seen.samples[0].minutes):.2f} of a"
+        f" again. It took {watching / 60 / (seen.samples[-1].at - seen.samples[0].at):.2f} of a"
         f" core. Clients that stayed were told {min(messages):,} to {max(messages):,} messages and fetched"
         f" {sum(one.pictures for one in followers):,} pictures; the two others loaded the page"
         f" {sum(one.loads for one in seen.clients[-2:])} times.",
         "",
-        "| | first half | second half |",
-        "|---|---|---|",
-        f"| memory, MiB (mean, largest) | {_spread(early)} | {_spread(late)} |",
-        f"| memory's trend, MiB in an hour | {_trend(early)} | {_trend(late)} |",
-        f"| open files (smallest to largest) | {_ends(early, 'files')} | {_ends(late, 'files')} |",
-        f"| threads (smallest to largest) | {_ends(early, 'threads')} | {_ends(late, 'threads')} |",
+        *halves.table("an hour", 60),
         "",
-        f"Samples of {len(seen.samples)} moments; the first {settled[0].minutes:.0f} min are left out of the"
+        f"Samples of {len(seen.samples)} moments; the first {early[0].at:.0f} min are left out of the"
         f" table. The hour's history and its pictures, which `watch` keeps in memory, are still filling:"
         f" {filling:.0f} MiB an hour by their sizes (66 bytes a decided frame, and each picture as it is), up"
         " to the hour and 16 MiB of pictures a stream.",
         "",
-        *(f"- {'yes' if good else 'NO'}: {what}" for what, good in checks.items()),
+        *check_lines(checks),
         "",
     ]
-    return "\n".join(lines)
 
 
 def _filling(seen: Run, frames: int, onsets: int, pictures: list[Path]) -> float:
@@ -296,42 +258,13 @@ def _filling(seen: Run, frames: int, onsets: int, pictures: list[Path]) -> float
     return float((66 * frames + onsets * each) / 2**20 * 60 / seen.minutes)
 
 
-def _mean(samples: list[Sample], name: str) -> float:
-    return float(np.mean([getattr(one, name) for one in samples]))
-
-
-def _spread(samples: list[Sample]) -> str:
-    return f"{_mean(samples, 'mib'):.1f}, {max(one.mib for one in samples):.1f}"
-
-
-def _trend(samples: list[Sample]) -> str:
-    if len(samples) < 3:
-        return "–"
-    return f"{60 * np.polyfit([one.minutes for one in samples], [one.mib for one in samples], 1)[0]:+.1f}"
-
-
-def _ends(samples: list[Sample], name: str) -> str:
-    values = [getattr(one, name) for one in samples]
-    return f"{min(values)} to {max(values)}"
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(": ")[2]
-    return platform.machine()
-
-
 def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = asker(__doc__)
     parser.add_argument("--clips", type=Path, nargs="+", required=True, help="of 24 frames a second or more")
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--model", default="immediate")
     parser.add_argument("--work", type=Path, help="a folder to keep all that was written")
-    parser.add_argument("--out", type=Path)
     given, options = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder: Path = given.work or Path(temporary)
@@ -353,12 +286,10 @@ def main() -> None:
             )
             for number, port in enumerate(feeds.ports)
         ]
-        text = report(seen, verdicts, folder, given.model, load)
-    print(text)
+        lines = report(seen, verdicts, folder, given.model, load)
+    good = hand_in(lines, given.out)
     print(*{trouble for client in seen.clients for trouble in client.troubles}, seen.stderr, sep="\n")
-    if given.out is not None:
-        put_section(given.out, HEADING, text)
-    raise SystemExit("- NO" in text)
+    raise SystemExit(not good)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.server
+import json
 import socket
 import subprocess
 import sys
@@ -189,3 +191,28 @@ def feeding(
         yield feed
     finally:
         feed.kill()
+
+
+@contextmanager
+def answering(*statuses: int) -> Iterator[tuple[str, list[Any]]]:
+    """A server that answers with these, then with 204; and what it was sent."""
+    left: list[int] = list(statuses)
+    got: list[Any] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(left.pop(0) if left else 204)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://me:hunter2@127.0.0.1:{server.server_port}/hook", got
+        finally:
+            server.shutdown()
+            thread.join()

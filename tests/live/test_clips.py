@@ -37,7 +37,7 @@ def watching(model, source, folder, *, before=1.0, after=1.0, patience=QUICK, **
     length = ClipLength(before=before, after=after)
     watcher = Watcher([source], model=model, patience=patience, clips=length, **options)
     complaints: list[str] = []
-    watcher.attach(ClipSink(folder, watcher.footage, watcher.wrote, complaints.append))
+    watcher.attach(ClipSink(folder, watcher.footage, watcher.wrote, watcher.missed, complaints.append))
     return watcher, complaints
 
 
@@ -113,7 +113,7 @@ def test_a_slow_disk_holds_up_no_decision_and_what_it_costs_is_told(film, light_
     monkeypatch.setattr(CappedFolder, "write", lambda *_: let_go.wait(20) and Path("x"))
     watcher = Watcher([str(film)], model=light_model, clips=ClipLength(before=0.5, after=0.5))
     complaints: list[str] = []
-    sink = ClipSink(tmp_path, watcher.footage, watcher.wrote, complaints.append, limit=1)
+    sink = ClipSink(tmp_path, watcher.footage, watcher.wrote, watcher.missed, complaints.append, limit=1)
     watcher.attach(sink)
     with watcher:
         assert watcher.join(10)  # all is decided
@@ -126,14 +126,15 @@ def test_a_slow_disk_holds_up_no_decision_and_what_it_costs_is_told(film, light_
 
 def test_a_clip_whose_source_sends_no_keyframe_is_told(tmp_path):
     hub, complaints = Hub(), []
-    sink = ClipSink(tmp_path, hub, lambda clip: None, complaints.append)
+    missed: list[Onset] = []
+    sink = ClipSink(tmp_path, hub, lambda clip: None, missed.append, complaints.append)
     sink.start()
     onset = Onset("cam", 7, 0, 3.0, WALL, 2.5, False)
     hub.publish(Footage("cam", WALL, onset, None))
     hub.close()
     sink.finish(5)
     assert complaints == ["clips: there is none of boundary 7 of cam: no keyframe came"]
-    assert sink.failed == 1
+    assert (sink.failed, missed) == (1, [onset])
 
 
 def test_the_end_of_a_watch_is_the_end_of_its_clips_and_the_records_know_them(

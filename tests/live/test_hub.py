@@ -33,6 +33,18 @@ def test_a_full_subscription_drops_the_oldest_counts_it_and_holds_up_nobody():
     assert (slow.lost, quick.lost) == (47, 0)
 
 
+def test_who_asks_for_it_hears_of_each_record_that_is_dropped_and_of_no_other():
+    hub, dropped = Hub(), []
+    reader = hub.subscribe(limit=2, dropped=dropped.append)
+    for number in range(5):
+        hub.publish(retuned(number))
+    assert dropped == [retuned(0), retuned(1), retuned(2)]
+    hub.close()
+    hub.publish(retuned(9))
+    assert [reader.get(0), reader.get(0), reader.get(0)] == [retuned(3), retuned(4), None]
+    assert len(dropped) == reader.lost == 3
+
+
 def test_closing_wakes_who_waits_and_leaves_what_came():
     hub = Hub()
     subscription = hub.subscribe()

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import sys
-import threading
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from ongebd.errors import ConfigError, OngebdError
-from ongebd.live import Dropped, Found, Hub, Onset, Retuned, StateChanged
+from ongebd.live import Clip, Dropped, Filmed, Found, Hub, Onset, Retuned, StateChanged
 from ongebd.live.sinks import CommandSink, LineSink, PictureSink, RecordSink, Rotation, WebhookSink
+from ongebd.live.sinks.records import record_line
 from ongebd.output import RunHeader
 from ongebd.output.jsonl import read_jsonl
 from ongebd.types import Boundary
+
+from .conftest import answering
 
 WALL = 1_795_852_800.25
 
@@ -84,6 +84,18 @@ def test_a_file_of_records_is_one_that_detect_could_have_written(tmp_path, hub, 
     assert kinds == wanted.split()
     assert lines[9] == {"type": "drop", "stream": "cam", "count": 5, "total": 12, "wall": WALL + 4}
     assert complaints == []
+
+
+@pytest.mark.parametrize(("path", "said"), [(Path("1.mp4"), "1.mp4"), (None, None)])
+def test_a_boundary_and_its_clip_have_a_line_for_who_wants_both(path, said):
+    assert record_line(Filmed("cam", WALL, found(7), path)) == {
+        "type": "filmed",
+        "stream": "cam",
+        "number": 7,
+        "epoch": 0,
+        "path": said,
+        "wall": WALL,
+    }
 
 
 def test_a_file_of_records_is_complete_when_all_sources_came_to_their_end(tmp_path, hub, complaints):
@@ -181,6 +193,25 @@ def test_a_command_gets_its_fields_as_words_and_no_shell_sees_them(tmp_path, hub
     ]
 
 
+@pytest.mark.parametrize("path", [Path("clips of mine; rm -rf x") / "1.mp4", None])
+def test_a_command_that_asks_for_the_clip_runs_when_that_is_settled(tmp_path, hub, complaints, path):
+    told = tmp_path / "told.json"
+    script = tmp_path / "tell.py"
+    script.write_text(f"import json, sys\nopen({str(told)!r}, 'x').write(json.dumps(sys.argv[1:]))\n")
+    line = f"{sys.executable} '{script}' {{number}} {{time}} {{wall}} clip={{clip}}"
+    sink = CommandSink(line, hub, lambda key, number: None, complaints.append, clips=True)
+    play(hub, sink, found(7), Filmed("cam", WALL, found(7), path))
+    assert complaints == []
+    assert sink.done == 1  # not with the centre
+    assert json.loads(told.read_text()) == ["7", "3.250000", f"{WALL:.6f}", f"clip={path or ''}"]
+
+
+def test_a_command_without_a_clip_in_it_runs_when_the_centre_is_known(hub, complaints):
+    sink = CommandSink("true {number}", hub, lambda key, number: None, complaints.append, clips=True)
+    play(hub, sink, found(7), Filmed("cam", WALL, found(7), None))
+    assert (sink.done, complaints) == (1, [])
+
+
 def test_a_command_that_hangs_is_killed_with_all_that_it_started(tmp_path, hub, complaints):
     marker = tmp_path / "still here"
     line = f"sh -c 'sleep 1.5 && touch \"{marker}\"'"
@@ -212,6 +243,7 @@ def test_commands_run_a_few_at_once_and_what_is_too_much_is_dropped_and_told(tmp
         ("", "--exec is empty"),
         ("echo 'x", "No closing quotation"),
         ("echo {when}", r"no field \{when\}; there are \{time\}"),
+        ("echo at={clip}", r"\{clip\} is there only where clips are kept; add --clips FOLDER"),
         ("no-such-program-here {time}", "no program that can be run"),
     ],
 )
@@ -227,31 +259,6 @@ def test_a_command_that_fails_is_told_with_its_status(hub, complaints):
     assert (sink.done, sink.failed) == (1, 1)
 
 
-@contextmanager
-def answering(*statuses, delay=0.0):
-    """A server that answers with these, then with 204; and what it was sent."""
-    left, got = list(statuses), []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            time.sleep(delay)
-            self.send_response(left.pop(0) if left else 204)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_): ...
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://me:hunter2@127.0.0.1:{server.server_port}/hook", got
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 def test_a_web_hook_gets_each_record_once_in_order(hub, complaints):
     pytest.importorskip("httpx")
     with answering() as (url, got):
@@ -261,9 +268,20 @@ def test_a_web_hook_gets_each_record_once_in_order(hub, complaints):
             onset(),
             found(),
             StateChanged("cam", "live", WALL, 0, ""),
+            Clip("cam", 1, 0, 3.0, WALL, Path("clips") / "1.mp4", 9.5),
         )
-    assert [one["type"] for one in got] == ["onset", "boundary", "state"]
+    assert [one["type"] for one in got] == ["onset", "boundary", "state", "clip"]
     assert got[1]["time"] == 3.25
+    assert got[3] == {
+        "type": "clip",
+        "stream": "cam",
+        "number": 1,
+        "epoch": 0,
+        "onset": 3.0,
+        "path": str(Path("clips") / "1.mp4"),
+        "seconds": 9.5,
+        "wall": WALL,
+    }
     assert complaints == []
 
 

@@ -88,6 +88,9 @@ def test_a_source_that_is_refused_is_told_in_a_line_and_the_others_go_on(clip, t
     [
         ([], "no source given"),
         (["camera:0", "--exec", "echo {x}"], "no field {x}"),
+        (["camera:0", "--exec", "echo {clip}"], "--exec: {clip} is there only where clips are kept; add"),
+        (["camera:0", "--jsonl", "x.jsonl", "--clips", "x", "--exec", "echo {x}"], "no field {x}"),
+        (["camera:0", "--jsonl", "x.jsonl", "--exec", "echo {clip}"], "add --clips FOLDER"),
         (["camera:0", "--serve", "elsewhere"], "give [HOST:]PORT"),
         (["camera:0", "--serve", "0.0.0.0:0"], "a token is needed"),
         (["camera:0", "--jsonl", "x.jsonl", "--jsonl-size", "much"], "give a size"),

@@ -192,7 +192,7 @@ def begun(slow: Slow, pool: StreamPool) -> None:
     """Put a frame of a stream of its own on the way, so that what comes next must wait."""
     other = pool.add(name="other", max_pending=9)
     fill(other, 1)
-    while pool._turns:
+    while pool._exchange._turns:
         time.sleep(0.001)
 
 
@@ -207,7 +207,7 @@ def test_what_finds_no_room_is_dropped_and_counted(stub_model, slow):
         assert newest.counts().waiting == 3
         slow.go.set()
     times = {
-        stream: [r.decision.time * 24 for r in pool._results if r.stream is stream and r.decision]
+        stream: [r.decision.time * 24 for r in pool._exchange._results if r.stream is stream and r.decision]
         for stream in (newest, oldest)
     }
     assert times == {newest: [0, 1, 2], oldest: [2, 3, 4]}
@@ -240,7 +240,7 @@ def test_who_waits_for_room_is_told_that_the_pool_closes(stub_model, slow):
 
     waiting = threading.Thread(target=submit)
     waiting.start()
-    while not pool._room._waiters:
+    while not pool._exchange._room._waiters:
         time.sleep(0.001)
     threading.Timer(0.05, slow.go.set).start()
     pool.close()
@@ -334,7 +334,7 @@ def test_unread_results_hold_the_pool_up_and_nothing_is_lost(stub_model):
         while taken < 7 and time.monotonic() < deadline:
             taken += stream.submit(picture([9, 1, 1, 1]), taken / 24)
         time.sleep(0.05)
-        assert len(pool._results) <= 4 + pool.runtime.depth
+        assert len(pool._exchange._results) <= 4 + pool.runtime.depth
         assert len(pool.poll()) >= 4
         assert pool.wait(5)
     assert stream.counts().decided == taken

@@ -56,13 +56,13 @@ class WatchOptions:
     """A line for each decided frame too; about 0.4 GB a day and stream."""
 
     exec: str | None = None
-    """Command for each boundary, without a shell; {time} {onset} {thumbnail} {stream} {wall} are filled"""
+    """Command for each boundary, without a shell; fills {time} {onset} {thumbnail} {clip} {stream} {wall}"""
 
     exec_timeout: float = 30.0
     """Seconds after which it is killed."""
 
     webhook: str | None = None
-    """URL that boundaries and changes of state are posted to, as JSON."""
+    """URL that boundaries, clips and changes of state are posted to, as JSON."""
 
     thumbnails: Path | None = None
     """Folder for a picture (JPEG) of each boundary."""
@@ -202,6 +202,7 @@ def _attach(watcher: Watcher, options: WatchOptions) -> None:
     def frames() -> int:
         return sum(stream.status().frames for stream in watcher.streams.values())
 
+    programs = _programs(watcher, options, thumbnail)  # what is refused of them leaves no file begun
     if options.jsonl is not None:
         names = {key: public_name(stream.name) for key, stream in watcher.streams.items()}
         shown = ", ".join(names.values())
@@ -225,13 +226,39 @@ def _attach(watcher: Watcher, options: WatchOptions) -> None:
         watcher.attach(PictureSink(options.thumbnails, watcher.hub, thumbnail, _complain, most_bytes=most))
     if options.clips is not None:
         most = _bytes("--clips-size", options.clips_size)
-        watcher.attach(ClipSink(options.clips, watcher.footage, watcher.wrote, _complain, most_bytes=most))
-    if options.exec is not None:
         watcher.attach(
-            CommandSink(options.exec, watcher.hub, thumbnail, _complain, seconds=options.exec_timeout)
+            ClipSink(
+                options.clips,
+                watcher.footage,
+                watcher.wrote,
+                watcher.missed,
+                _complain,
+                most_bytes=most,
+            )
+        )
+    for program in programs:
+        watcher.attach(program)
+
+
+def _programs(
+    watcher: Watcher, options: WatchOptions, thumbnail: Callable[[str, int], bytes | None]
+) -> list[CommandSink | WebhookSink]:
+    """The sinks that tell other programs."""
+    programs: list[CommandSink | WebhookSink] = []
+    if options.exec is not None:
+        programs.append(
+            CommandSink(
+                options.exec,
+                watcher.hub,
+                thumbnail,
+                _complain,
+                clips=options.clips is not None,
+                seconds=options.exec_timeout,
+            )
         )
     if options.webhook is not None:
-        watcher.attach(WebhookSink(options.webhook, watcher.hub, _complain))
+        programs.append(WebhookSink(options.webhook, watcher.hub, _complain))
+    return programs
 
 
 def _lines(watcher: Watcher) -> LineSink:

@@ -8,7 +8,18 @@
 
 from ongebd.live.clips import ClipLength
 from ongebd.live.hub import Hub, Subscription
-from ongebd.live.records import Clip, Dropped, Found, Onset, Point, Record, Retuned, State, StateChanged
+from ongebd.live.records import (
+    Clip,
+    Dropped,
+    Filmed,
+    Found,
+    Onset,
+    Point,
+    Record,
+    Retuned,
+    State,
+    StateChanged,
+)
 from ongebd.live.sources import Patience
 from ongebd.live.stream import StreamStatus, WatchedStream
 from ongebd.live.watcher import Watcher
@@ -17,6 +28,7 @@ __all__ = [
     "Clip",
     "ClipLength",
     "Dropped",
+    "Filmed",
     "Found",
     "Hub",
     "Onset",

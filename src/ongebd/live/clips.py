@@ -11,7 +11,8 @@ from av.packet import Packet
 from av.video.stream import VideoStream
 
 from ongebd.errors import ConfigError, a_number
-from ongebd.live.records import Footage, Onset
+from ongebd.live.awaited import AwaitedClips
+from ongebd.live.records import Filmed, Footage, Found, Onset
 from ongebd.video.packets import Piece, RecentPackets
 from ongebd.video.upright import AS_IT_IS, Turn
 
@@ -57,15 +58,23 @@ class Clips:
         length: Of a clip.
         backlog: Seconds by which a decision may come after its frame's packet.
         hand_over: Takes each clip when its last packet is there; called in the reader's thread or the pool's.
+        tell: Hears of each boundary whose centre is known and whose clip is there, or cannot be.
     """
 
-    def __init__(self, length: ClipLength, backlog: float, hand_over: Callable[[Footage], object]) -> None:
+    def __init__(
+        self,
+        length: ClipLength,
+        backlog: float,
+        hand_over: Callable[[Footage], object],
+        tell: Callable[[Filmed], object],
+    ) -> None:
         self.turn: Turn = AS_IT_IS
         self._length, self._backlog, self._hand_over = length, backlog, hand_over
         self._newest: RecentPackets | None = None
         self._of_epoch: dict[int, RecentPackets] = {}
         self._began: float | None = None  # time of the newest one's first packet
         self._paths: OrderedDict[int, Path] = OrderedDict()
+        self._awaited = AwaitedClips(tell)
 
     # What the reader tells.
 
@@ -104,6 +113,7 @@ class Clips:
 
     def cut(self, onset: Onset) -> None:
         """Cut out the clip of an onset. Never waits."""
+        self._awaited.begin(onset.number)
         packets = self._of_epoch.get(onset.epoch)
 
         def done(piece: Piece | None) -> None:
@@ -114,6 +124,10 @@ class Clips:
         else:
             packets.cut(onset.time - self._length.before, onset.time + self._length.after, done)
 
+    def found(self, found: Found) -> None:
+        """The centre of a boundary is known."""
+        self._awaited.found(found)
+
     # Where clips are.
 
     def wrote(self, number: int, path: Path) -> None:
@@ -121,6 +135,15 @@ class Clips:
         self._paths[number] = path
         while len(self._paths) > _MOST_PATHS:
             self._paths.popitem(last=False)
+        self._awaited.settle(number, path)
+
+    def missed(self, number: int) -> None:
+        """There will be no clip of a boundary."""
+        self._awaited.settle(number, None)
+
+    def give_up(self) -> None:
+        """No clip is written any more."""
+        self._awaited.give_up()
 
     def path(self, number: int) -> Path | None:
         """The file of a boundary's clip; it may be deleted by now."""

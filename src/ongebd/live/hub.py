@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,10 +18,13 @@ class Subscription:
     At most `limit` wait. When one more comes, the oldest is dropped and counted in `lost`.
     """
 
-    def __init__(self, hub: Hub, kinds: tuple[type[Any], ...], limit: int) -> None:
+    def __init__(
+        self, hub: Hub, kinds: tuple[type[Any], ...], limit: int, dropped: Callable[[Record], object] | None
+    ) -> None:
         self._hub = hub
         self._kinds = kinds
         self._limit = limit
+        self._dropped = dropped
         self._waiting: deque[Record] = deque()
         self._news = threading.Condition()
         self._closed = False
@@ -72,14 +76,17 @@ class Subscription:
         """Take a record if it is of a kind that is read. For the hub."""
         if self._kinds and not isinstance(record, self._kinds):
             return
+        oldest = None
         with self._news:
             if self._closed:
                 return
             if len(self._waiting) >= self._limit:
-                self._waiting.popleft()
+                oldest = self._waiting.popleft()
                 self._lost += 1
             self._waiting.append(record)
             self._news.notify()
+        if oldest is not None and self._dropped is not None:
+            self._dropped(oldest)
 
 
 class Hub:
@@ -104,19 +111,22 @@ class Hub:
         for subscription in self._subscriptions:
             subscription.offer(record)
 
-    def subscribe(self, *kinds: type[Any], limit: int = 1024) -> Subscription:
+    def subscribe(
+        self, *kinds: type[Any], limit: int = 1024, dropped: Callable[[Record], object] | None = None
+    ) -> Subscription:
         """Begin to listen.
 
         Args:
             *kinds: Classes of records; none for all.
             limit: Records that may wait.
+            dropped: Hears of each that is dropped, in the thread of who publishes; it must not wait.
 
         Raises:
             ConfigError: The limit is below 1.
         """
         if limit < 1:
             raise ConfigError(f"limit must be 1 or more, not {limit}")
-        subscription = Subscription(self, kinds, limit)
+        subscription = Subscription(self, kinds, limit, dropped)
         with self._lock:
             if self._closed:
                 subscription.end()

@@ -170,6 +170,23 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True)
+class Filmed:
+    """All is known of a boundary: its centre, and its clip or that there is none. Told where clips are kept.
+
+    Attributes:
+        stream: Key of the stream.
+        wall: As its centre's.
+        found: Its centre.
+        path: The clip's file, MP4; None where it could not be made, or the watch ended before it was.
+    """
+
+    stream: str
+    wall: float
+    found: Found
+    path: Path | None
+
+
+@dataclass(frozen=True, slots=True)
 class Footage:
     """The video around an onset is complete, and is to be written. Large: told on `Watcher.footage` only.
 
@@ -186,4 +203,4 @@ class Footage:
     piece: Piece | None
 
 
-Record = Point | Onset | Found | StateChanged | Dropped | Retuned | Clip | Footage
+Record = Point | Onset | Found | StateChanged | Dropped | Retuned | Clip | Filmed | Footage

@@ -359,6 +359,8 @@ class WatchedStream:
         found = Found(self.key, onset.number, onset.epoch, boundary, wall, onset.has_thumbnail)
         self._events.add(found)
         self._hub.publish(found)
+        if self.clips is not None:
+            self.clips.found(found)
 
 
 def _sensitivity(config: StreamConfig, defaults: StreamConfig) -> float:

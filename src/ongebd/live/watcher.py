@@ -16,7 +16,7 @@ from ongebd.live.clips import ClipLength, Clips
 from ongebd.live.clock import LiveClock, RealClock
 from ongebd.live.hub import Hub
 from ongebd.live.metrics import Served, rendered
-from ongebd.live.records import Clip
+from ongebd.live.records import Clip, Onset
 from ongebd.live.sources import Patience, WatchedSource, sources_of
 from ongebd.live.stream import WatchedStream
 from ongebd.live.supervisor import Opener, Reader, Supervisor
@@ -67,7 +67,7 @@ class Watcher:
             where one more comes; what gives its data when it is asked waits itself.
         thumbnails: Whether boundaries have pictures.
         clips: What of a source is in a clip of a boundary; None: there are none. Who writes them reads
-            `footage`, and tells `wrote`.
+            `footage`, and tells `wrote` or `missed`.
         clock: None takes the machine's.
         opener: Opens sources, in place of `VideoReader`.
 
@@ -221,6 +221,9 @@ class Watcher:
         # Who tells of clips ends first, so that the others still hear of the last ones.
         self.footage.close()
         self._finish(telling=True)
+        for stream in self._streams.values():
+            if stream.clips is not None:
+                stream.clips.give_up()
         self.hub.close()
         self._finish(telling=False)
 
@@ -230,6 +233,12 @@ class Watcher:
         if stream.clips is not None:
             stream.clips.wrote(clip.number, clip.path)
         self.hub.publish(clip)
+
+    def missed(self, onset: Onset) -> None:
+        """There will be no clip of this onset: tell who waits for it."""
+        stream = self._streams[onset.stream]
+        if stream.clips is not None:
+            stream.clips.missed(onset.number)
 
     def metrics(self) -> bytes:
         """Counters of all streams and sinks, in the text format of Prometheus.
@@ -250,7 +259,8 @@ class Watcher:
         clips = None
         if self._clips is not None:
             waiting = pooled.line.room / float(pooled.config.rate())
-            clips = Clips(self._clips, waiting + pooled.latency + _DECIDING_SECONDS, self.footage.publish)
+            backlog = waiting + pooled.latency + _DECIDING_SECONDS
+            clips = Clips(self._clips, backlog, self.footage.publish, self.hub.publish)
         return WatchedStream(
             source,
             pooled,

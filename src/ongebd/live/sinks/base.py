@@ -56,7 +56,7 @@ class HubSink:
         self._told_lost = 0
         self._untold = 0  # failures that were not told, for another was told just before
         self._quiet_until = float("-inf")
-        self._records = hub.subscribe(*kinds, limit=limit)
+        self._records = hub.subscribe(*kinds, limit=limit, dropped=self.missed)
         self._threads = [
             threading.Thread(target=self._work, name=f"ongebd-{name}-{number}", daemon=True)
             for number in range(threads)
@@ -81,8 +81,10 @@ class HubSink:
             if thread.ident is not None:
                 thread.join(max(0.0, until - time.monotonic()))
         left = 0
-        while self._records.get(0) is not None:  # before what is under way is ended, or the next would begin
+        # (Before what is under way is ended, or the next would begin.)
+        while (record := self._records.get(0)) is not None:
             left += 1
+            self.missed(record)
         if any(thread.is_alive() for thread in self._threads):
             self.abandon()
             for thread in self._threads:
@@ -100,6 +102,9 @@ class HubSink:
         """
         raise NotImplementedError
 
+    def missed(self, record: Record) -> None:
+        """A record was not handled: in vain, dropped, or left at the end. For who must tell; never waits."""
+
     def abandon(self) -> None:
         """The time to finish is over: end what is under way. For those who can."""
 
@@ -115,6 +120,7 @@ class HubSink:
                 with self._counting:
                     self.failed += 1
                 self._tell(str(problem))
+                self.missed(record)
             with self._counting:
                 self.done += 1
 

@@ -15,31 +15,34 @@ from pathlib import Path
 
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.live.hub import Hub
-from ongebd.live.records import Found, Record
+from ongebd.live.records import Filmed, Found, Record
 from ongebd.live.sinks.base import Complain, HubSink
 
-FIELDS = ("time", "onset", "thumbnail", "stream", "wall", "number", "score")
+FIELDS = ("time", "onset", "thumbnail", "clip", "stream", "wall", "number", "score")
 _FIELD = re.compile(r"\{([^{}]*)\}")
 
 
 class CommandSink(HubSink):
-    """Runs a program for each boundary, when its centre is known.
+    """Runs a program for each boundary: when its centre is known, or, with {clip}, when its clip is written.
 
     The line is split once, as a shell splits it; then each {field} in a word is replaced. So no value,
     whatever it holds, becomes a word of its own or a command. The fields are {time} and {onset} (media
     seconds), {wall} (Unix seconds of the decision), {stream}, {number}, {score}, and {thumbnail}: a JPEG file
-    that is there while the program runs, or nothing where there is none.
+    that is there while the program runs, or nothing where there is none. {clip} is the clip's file; where it
+    could not be made, or the watch ends before it is, the program runs then, and {clip} is nothing.
 
     Args:
         line: The program and its arguments.
         hub: Where records come from.
         thumbnail: The picture of a stream's boundary, by key and number.
         complain: Who hears of trouble.
+        clips: Whether clips are kept, so that {clip} may be asked for.
         seconds: After which a program is killed, with all that it started.
         at_once: How many may run.
 
     Raises:
-        ConfigError: The line cannot be split, names no program that is there, or has an unknown field.
+        ConfigError: The line cannot be split, names no program that is there, or has a field that is
+            unknown or not to be had.
     """
 
     def __init__(
@@ -49,27 +52,30 @@ class CommandSink(HubSink):
         thumbnail: Callable[[str, int], bytes | None],
         complain: Complain,
         *,
+        clips: bool = False,
         seconds: float = 30.0,
         at_once: int = 2,
     ) -> None:
-        self._words = _words(line)
+        self._words = _words(line, clips)
         self._thumbnail, self._seconds = thumbnail, seconds
-        self._wants_picture = any("{thumbnail}" in word for word in self._words)
+        self._wants_picture = self._asks_for("thumbnail")
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
-        super().__init__("exec", hub, (Found,), complain, limit=256, threads=at_once)
+        kind = Filmed if self._asks_for("clip") else Found
+        super().__init__("exec", hub, (kind,), complain, limit=256, threads=at_once)
 
     def handle(self, record: Record) -> None:
         """Run the program, and wait for it."""
-        assert isinstance(record, Found)
-        picture = self._thumbnail(record.stream, record.number) if self._wants_picture else None
+        assert isinstance(record, Found | Filmed)
+        found, clip = (record.found, record.path) if isinstance(record, Filmed) else (record, None)
+        picture = self._thumbnail(found.stream, found.number) if self._wants_picture else None
         if picture is None:
-            self._run(self._command(record, ""))
+            self._run(self._command(found, None, clip))
             return
         with tempfile.TemporaryDirectory(prefix="ongebd-") as folder:
-            path = Path(folder) / f"{record.stream}-{record.number}.jpg"
+            path = Path(folder) / f"{found.stream}-{found.number}.jpg"
             path.write_bytes(picture)
-            self._run(self._command(record, str(path)))
+            self._run(self._command(found, path, clip))
 
     def abandon(self) -> None:
         """Kill what runs."""
@@ -77,15 +83,19 @@ class CommandSink(HubSink):
             for process in self._running:
                 _kill(process)
 
-    def _command(self, record: Found, picture: str) -> list[str]:
-        boundary = record.boundary
+    def _asks_for(self, field: str) -> bool:
+        return any(field in _FIELD.findall(word) for word in self._words)
+
+    def _command(self, found: Found, picture: Path | None, clip: Path | None) -> list[str]:
+        boundary = found.boundary
         values = {
             "time": f"{boundary.time:.6f}",
             "onset": f"{boundary.onset:.6f}",
-            "thumbnail": picture,
-            "stream": record.stream,
-            "wall": f"{record.wall:.6f}",
-            "number": str(record.number),
+            "thumbnail": "" if picture is None else str(picture),
+            "clip": "" if clip is None else str(clip),
+            "stream": found.stream,
+            "wall": f"{found.wall:.6f}",
+            "number": str(found.number),
             "score": f"{boundary.score:.6f}",
         }
         return [_FIELD.sub(lambda field: values[field[1]], word) for word in self._words]
@@ -110,7 +120,7 @@ class CommandSink(HubSink):
             raise OngebdError(f"{name} ended with {how}")
 
 
-def _words(line: str) -> list[str]:
+def _words(line: str, clips: bool) -> list[str]:
     try:
         words = shlex.split(line)
     except ValueError as problem:
@@ -121,6 +131,8 @@ def _words(line: str) -> list[str]:
         if field not in FIELDS:
             known = ", ".join(f"{{{name}}}" for name in FIELDS)
             raise ConfigError(f"--exec: there is no field {{{field}}}; there are {known}")
+        if field == "clip" and not clips:
+            raise ConfigError("--exec: {clip} is there only where clips are kept; add --clips FOLDER")
     if shutil.which(words[0]) is None:
         raise ConfigError(f"--exec: {words[0]} is no program that can be run; check its name and path")
     return words

@@ -117,7 +117,8 @@ class ClipSink(HubSink):
     Args:
         folder: Made if it is not there.
         footage: Where clips to be written come from: `Watcher.footage`.
-        tell: Hears of each that is written.
+        tell: Hears of each that is written: `Watcher.wrote`.
+        tell_missed: Hears of each onset that there will be no clip of: `Watcher.missed`.
         complain: Who hears of trouble.
         most_bytes: Of all clips together.
         limit: Clips that may wait to be written; each holds its packets in memory.
@@ -134,12 +135,14 @@ class ClipSink(HubSink):
         folder: Path,
         footage: Hub,
         tell: Callable[[Clip], object],
+        tell_missed: Callable[[Onset], object],
         complain: Complain,
         *,
         most_bytes: int = 4 * 1024 * 1024 * 1024,
         limit: int = 8,
     ) -> None:
         self._folder, self._tell_clip = CappedFolder(folder, "clips", ".mp4", most_bytes), tell
+        self._tell_missed = tell_missed
         self._late = threading.Event()
         super().__init__("clips", footage, (Footage,), complain, limit=limit)
 
@@ -152,6 +155,11 @@ class ClipSink(HubSink):
         data, seconds = mp4_of(record.piece, self._late)
         path = self._folder.write(onset, data)
         self._tell_clip(Clip(onset.stream, onset.number, onset.epoch, onset.time, onset.wall, path, seconds))
+
+    def missed(self, record: Record) -> None:
+        """Tell that there is no clip."""
+        assert isinstance(record, Footage)
+        self._tell_missed(record.onset)
 
     def abandon(self) -> None:
         """Give up the clip that is being coded."""

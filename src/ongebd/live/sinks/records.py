@@ -12,7 +12,18 @@ from typing import Any
 
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.live.hub import Hub
-from ongebd.live.records import Clip, Dropped, Footage, Found, Onset, Point, Record, Retuned, StateChanged
+from ongebd.live.records import (
+    Clip,
+    Dropped,
+    Filmed,
+    Footage,
+    Found,
+    Onset,
+    Point,
+    Record,
+    Retuned,
+    StateChanged,
+)
 from ongebd.live.sinks.base import Complain, HubSink
 from ongebd.output.base import RunHeader, TextOut, rounded, writing
 from ongebd.output.jsonl import header_record
@@ -218,6 +229,14 @@ def record_line(record: Record) -> dict[str, Any]:
                 "onset": rounded(record.time),
                 "path": str(record.path),
                 "seconds": rounded(record.seconds),
+            }
+        case Filmed(found=found):
+            line = {
+                "type": "filmed",
+                "stream": record.stream,
+                "number": found.number,
+                "epoch": found.epoch,
+                "path": None if record.path is None else str(record.path),
             }
         case Footage():
             line = {"type": "footage", "stream": record.stream, "number": record.onset.number}

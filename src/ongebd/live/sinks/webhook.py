@@ -1,4 +1,4 @@
-"""Posts each boundary and change of state to a URL as JSON, and tries again where that fails."""
+"""Posts each boundary, clip and change of state to a URL as JSON, and tries again where that fails."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ongebd import __version__
 from ongebd.errors import ConfigError, MissingExtraError, OngebdError
 from ongebd.live.hub import Hub
-from ongebd.live.records import Dropped, Found, Onset, Record, StateChanged
+from ongebd.live.records import Clip, Dropped, Found, Onset, Record, StateChanged
 from ongebd.live.sinks.base import Complain, HubSink
 from ongebd.live.sinks.records import record_line
 from ongebd.text.naming import public_name
@@ -17,7 +17,7 @@ from ongebd.text.naming import public_name
 if TYPE_CHECKING:
     import httpx
 
-KINDS: tuple[type[Record], ...] = (Onset, Found, StateChanged, Dropped)
+KINDS: tuple[type[Record], ...] = (Onset, Found, StateChanged, Dropped, Clip)
 
 
 class WebhookSink(HubSink):

@@ -24,7 +24,8 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
 from ongebd.errors import ConfigError, FeatureError, OngebdError
-from ongebd.streaming.runtime.base import Window, in_seconds
+from ongebd.streaming.due import in_seconds
+from ongebd.streaming.runtime.base import Window
 from ongebd.types import ImageU8
 
 HEAD, TAIL, DROPPED, PID, CLOSED = range(5)

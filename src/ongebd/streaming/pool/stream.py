@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ongebd.streaming.config import StreamConfig
+from ongebd.streaming.due import Due
 from ongebd.streaming.pool.turns import Ended, Line, WhenFull
-from ongebd.streaming.runtime.due import Due
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
 if TYPE_CHECKING:
