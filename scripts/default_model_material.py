@@ -28,7 +28,7 @@ from ongebd.errors import OngebdError
 from ongebd.estimator.cues import GROUPS, cue_matrix
 from ongebd.features.pipeline import frame_features
 from ongebd.training.boundary_trees import RatedClip, TreeConfig, folds_by_clip
-from ongebd.video import VideoReader, prefetch
+from ongebd.video import VideoReader
 
 BACKBONE = "efficientnet_lite0_whole"
 FPS = 24.0
@@ -203,8 +203,7 @@ def cues_of(
         features, times = [], []
         with (
             VideoReader(path, FPS, view=backbone.view) as reader,
-            closing(prefetch(reader, ahead=4)) as frames,
-            closing(frame_features(frames, backbone, 2)) as pairs,
+            closing(frame_features(reader, backbone, 2)) as pairs,
         ):
             for frame, feature in pairs:
                 if frame.time > until:

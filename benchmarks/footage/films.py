@@ -16,7 +16,7 @@ from ongebd.backbones import Backbone
 from ongebd.data.numbers import FloatArray
 from ongebd.features import frame_features
 from ongebd.types import Feature, Frame
-from ongebd.video import VideoReader, prefetch
+from ongebd.video import VideoReader
 
 IntArray = npt.NDArray[np.int32]
 _RECENT = 8  # pictures whose feature is at hand, where one comes again to the bit
@@ -65,8 +65,7 @@ def frames_of(film: Film, backbone: Backbone, fps: float, workers: int) -> Itera
     """Frames and features, up to the film's end or its `until`."""
     with (
         VideoReader(film.path, fps, view=backbone.view) as reader,
-        closing(prefetch(reader)) as ahead,
-        closing(frame_features(_until(ahead, film.until), backbone, workers)) as features,
+        closing(frame_features(_until(reader, film.until), backbone, workers)) as features,
     ):
         yield from features
 

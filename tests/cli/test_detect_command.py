@@ -121,7 +121,10 @@ def test_the_default_model_says_what_it_was_set_to_and_draws_it(
         ([*OBD, "--warmup", "99"], "warmup must lie between 2 and delta"),
         ([*OBD, "--window", "0"], "window must be at least 1"),
         (["--fps", "0"], "fps must be"),
-        (["--tau", "3"], "immediate has no tau: more or fewer boundaries are had by its sensitivity"),
+        (
+            ["--tau", "3"],
+            "immediate has no tau: its head, hysteresis, is set by threshold, rearm",
+        ),
         (["--sensitivity", "1"], "sensitivity must lie between 0 and 1"),
         (["--sensitivity", "0.7", "--threshold", "0.9"], "stands for threshold: give the one or the other"),
         ([*OBD, "--sensitivity", "0.7", "--tau", "9"], "stands for tau: give the one or the other"),

@@ -127,6 +127,29 @@ def test_a_stream_is_what_it_is_on_the_cpu(model, kind, device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (torch.OutOfMemoryError("no more"), (ConfigError, "too little memory for 1 frames")),
+        (OSError("x"), (OSError, "x")),
+    ],
+)
+def test_a_step_that_cannot_begin_leaves_the_stream_as_it_was(model, device, monkeypatch, error, told):
+    loaded = model("window-mean")
+    ours, wanted = DeviceStream(loaded, device=device, precision="float32"), loaded.stream()
+    given = features(0, 20)
+    for n, feature in enumerate(given):
+        if n == 10:
+            with monkeypatch.context() as patch:
+                patch.setattr(ours.runtime, "_write_control", lambda *_: (_ for _ in ()).throw(error))
+                for _ in range(5):  # more often than steps can be under way
+                    with pytest.raises(told[0], match=told[1]):
+                        ours.update_feature(feature, n / 24)
+        alike(ours.update_feature(feature, n / 24), wanted.update_feature(feature, n / 24), 1e-5)
+    ours.close()
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_many_streams_in_any_order_are_what_each_is_alone(model, device):
     loaded = model("cea")
     options = {"device": device, "precision": "float32", "max_streams": 9, "compiles": False}

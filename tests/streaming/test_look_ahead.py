@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import ongebd
 from ongebd.streaming import OnlineDetector, Seen, SourceRun, StreamConfig, load
@@ -33,9 +37,14 @@ class Late:
 
 
 @pytest.fixture
-def late(stub, stub_model) -> OnlineDetector:
+def new_late(stub, stub_model) -> Callable[[], OnlineDetector]:
     config = stub_model.configured(StreamConfig(head="threshold", threshold=0.5, min_gap=0.0))
-    return OnlineDetector(stub, Late(), config)
+    return lambda: OnlineDetector(stub, Late(), config)
+
+
+@pytest.fixture
+def late(new_late) -> OnlineDetector:
+    return new_late()
 
 
 def feed(stream, features, start=0):
@@ -77,9 +86,50 @@ def test_a_clock_that_steps_back_ends_what_was_held(late):
     feed(late, [EAST] * 5 + [NORTH, EAST, NORTH])
     again = feed(late, [EAST] * 8, start=0)
     assert [d.boundary.onset for d in again if d.boundary] == [5 / 24, 7 / 24]
-    assert [d.index for d in again if not d.pending] == [8, 9, 10, 11, 12]
+    told = [d for d in again if not d.pending]
+    assert [d.index for d in told] == [5, 6, 7, 8, 9, 10, 11, 12], "the last three of before come first"
+    assert [d.index for d in told if d.onset] == [5, 7]
+    feed(late, [NORTH])
     late.reset()
     assert feed(late, [EAST])[0].index == 0
+    assert [d.index for d in late.drain()] == [0]
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["by the clock", "by new_epoch"])
+@given(epochs=st.lists(st.lists(st.booleans(), min_size=1, max_size=9), min_size=1, max_size=6))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_epochs_have_the_decisions_and_boundaries_of_streams_of_their_own(new_late, told, epochs):
+    stream, decisions, boundaries = new_late(), [], []
+    wanted, wanted_boundaries, frames = [], [], 0
+
+    def take(decision):
+        if not decision.pending:
+            decisions.append((decision.index, decision.time, decision.onset))
+        if decision.boundary is not None:
+            boundaries.append(decision.boundary)
+
+    for place, epoch in enumerate(epochs):
+        begin = 24 * (100 - place)  # the clock steps back by a second with each
+        if place and told and (boundary := stream.new_epoch()) is not None:
+            boundaries.append(boundary)
+        alone = new_late()
+        for n, north in enumerate(epoch):
+            take(stream.update_feature(NORTH if north else EAST, (begin + n) / 24))
+        said = [
+            alone.update_feature(NORTH if north else EAST, (begin + n) / 24) for n, north in enumerate(epoch)
+        ]
+        said = [decision for decision in [*said, *alone.drain()] if not decision.pending]
+        wanted += [(decision.index + frames, decision.time, decision.onset) for decision in said]
+        wanted_boundaries += [decision.boundary for decision in said if decision.boundary is not None]
+        while (boundary := alone.flush()) is not None:
+            wanted_boundaries.append(boundary)
+        frames += len(epoch)
+    for decision in stream.drain():
+        take(decision)
+    while (boundary := stream.flush()) is not None:
+        boundaries.append(boundary)
+    assert decisions == wanted
+    assert boundaries == wanted_boundaries
 
 
 def test_a_run_over_a_file_gives_each_frame_its_own_verdict(tmp_path, make_video, make_scene):

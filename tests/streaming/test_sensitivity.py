@@ -70,10 +70,20 @@ def test_what_is_set_holds_over_a_default_of_the_other():
         (
             "immediate",
             {"tau": 3},
-            "^immediate has no tau: more or fewer boundaries are had by its sensitivity$",
+            "^immediate has no tau: its head, hysteresis, is set by threshold, rearm$",
         ),
         ("half-second", {"window": 3}, "half-second has no window"),
         ("immediate", {"head": "obd"}, "head obd needs a value: set tau, delta, warmup, min_std, min_error"),
+        ("immediate", {"inliers_only": True}, "immediate has no inliers_only"),
+        ("window-mean", {"threshold": 0.9}, "its head, obd, is set by tau, delta, inliers_only"),
+        ("window-mean", {"rearm": 0.1}, "window-mean has no rearm"),
+        (
+            "window-mean",
+            {"head": "page-hinkley", "tau": 99},
+            "has no tau: .* by what follows it, page-hinkley:",
+        ),
+        ("window-mean", {"head": "threshold", "threshold": 0.3, "delta": 9}, "window-mean has no delta"),
+        ("clock", {"tau": 99}, "clock has no tau: its head, threshold, is set by threshold"),
         ("immediate", {"sensitivity": 0}, "sensitivity must lie between 0 and 1"),
         ("immediate", {"sensitivity": float("nan")}, "sensitivity must lie between 0 and 1"),
         ("immediate", {"rearm": 0}, "rearm must be a number above 0 and at most 1"),
@@ -84,6 +94,12 @@ def test_what_makes_no_sense_is_refused_in_one_line(name, settings, message):
     with pytest.raises(ConfigError, match=message) as refused:
         load(name).configured(**settings)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["immediate", "half-second", "window-mean", "clock", "predictability"])
+def test_a_streams_own_settings_can_be_given_to_another(name):
+    model = load(name)
+    assert model.configured(model.configured()) == model.configured()
 
 
 def test_another_head_can_judge_the_scores_of_a_learned_model():

@@ -22,7 +22,7 @@ from ongebd.features.store import Features16, FeatureStore
 from ongebd.geometry import Fit, Squash
 from ongebd.text.naming import public_name
 from ongebd.types import Feature, Frame
-from ongebd.video import Source, VideoReader, prefetch, source_name
+from ongebd.video import Source, VideoReader, source_name
 from ongebd.video.source import mend
 
 ONE_VIDEOS_FAULT = (SourceError, FeatureError, av.error.FFmpegError, OSError)
@@ -146,13 +146,9 @@ def video_features(
     rows: list[Feature] = []
     blocks: list[Features16] = []
     source_fps = fps if config.source_fps is None else config.source_fps
-    ahead = 2 * config.workers * config.batch
     with VideoReader(source, fps, view=backbone.view, stream=config.stream, source_fps=source_fps) as video:
         under_way.expected = video.expected_duration
-        with (
-            closing(prefetch(video, ahead=ahead)) as frames,
-            closing(frame_features(frames, backbone, config.workers, config.batch)) as features,
-        ):
+        with closing(frame_features(video, backbone, config.workers, config.batch)) as features:
             for frame, feature in features:
                 _check(feature, frame, public_name(source_name(source)))
                 times.append(float(frame.time))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
@@ -11,14 +12,15 @@ from typing import NoReturn
 import numpy as np
 
 from ongebd.backbones import Backbone
-from ongebd.errors import ConfigError, FeatureError, a_number
+from ongebd.errors import ConfigError, FeatureError
 from ongebd.estimator import Anticipator, cosine_error
 from ongebd.estimator.distances import ErrorFunction
 from ongebd.streaming.config import StreamConfig
+from ongebd.streaming.due import Due, in_seconds
+from ongebd.streaming.outbox import Outbox, pending
 from ongebd.streaming.retuning import check_retuning, retune_head
 from ongebd.streaming.scorers import AnticipationScorer, Scorer
 from ongebd.types import Boundary, Decision, Feature, ImageU8
-from ongebd.video.sampling import Sampler
 
 
 class OnlineDetector:
@@ -29,7 +31,8 @@ class OnlineDetector:
 
     A method that looks ahead (`latency` above 0) gives its verdicts late: `update` returns a `pending`
     decision until the first is known, then the decision on the frame that far back, whose time it bears.
-    `drain` gives the last ones.
+    `drain` gives the last ones. Where an epoch breaks off, its last decisions come in the place of the next
+    one's pending ones, so that every frame has its decision.
 
     `update` judges each frame that it is given. A model is calibrated for the `fps` of its settings, and a
     source gives that many; who has a camera that is faster asks `due` which of its frames are wanted:
@@ -68,11 +71,10 @@ class OnlineDetector:
         self._runs = config.runs()
         self.latency = float(self._scorer.latency / config.rate()) if self._scorer.latency else 0.0
         self._held: deque[tuple[int, float]] = deque()  # frames without a verdict: (index, time)
-        self._owed: deque[Boundary] = deque()  # decided, and not yet handed out
+        self._outbox = Outbox()
         self._index = 0
         self._time: float | None = None
-        self._sampler = Sampler(config.rate())
-        self._asked: Fraction | None = None  # the last frame that `due` was asked about
+        self._due = Due(config.rate())
 
     @property
     def state_bytes(self) -> int:
@@ -81,9 +83,9 @@ class OnlineDetector:
 
     def reset(self) -> None:
         """Forget everything seen: the next frame is the first of a new stream."""
-        self._restart_sampling()
+        self._due.restart()
         self._index = 0
-        self._owed.clear()
+        self._outbox.clear()
         self._forget()
 
     def due(self, time: float | Fraction) -> bool:
@@ -102,12 +104,7 @@ class OnlineDetector:
         Raises:
             ConfigError: The time is no number.
         """
-        seconds = self._seconds(time)
-        exact = time if isinstance(time, Fraction) else Fraction(seconds).limit_denominator(1_000_000)
-        if self._asked is not None and exact < self._asked:
-            self._sampler.restart()
-        self._asked = exact
-        return self._sampler.take(exact)
+        return self._due(time, self._index)
 
     def update(self, frame: ImageU8, time: float | Fraction) -> Decision:
         """Take the next frame.
@@ -124,17 +121,15 @@ class OnlineDetector:
         Raises:
             FeatureError: The picture has another type or shape, or its feature is NaN, infinite or zero.
         """
-        self._seconds(time)  # refused before any work
+        in_seconds(time, self._index)  # refused before any work
         return self.update_feature(self._backbone.embed(self._backbone.crop(frame)[np.newaxis])[0], time)
 
     def update_feature(self, feature: Feature, time: float | Fraction) -> Decision:
         """Take the next frame's feature, float32, shape (D,), in place of the picture; else as `update`."""
-        time = self._seconds(time)
+        time = in_seconds(time, self._index)
         feature = self._checked(feature, time)
         if self._time is not None and time < self._time:
-            left_open = self._begin_anew()
-            if left_open is not None:
-                self._owed.appendleft(left_open)
+            self._begin_anew()
 
         score = self._scorer.update(feature, time)
         if score is not None and not isfinite(score):
@@ -148,19 +143,15 @@ class OnlineDetector:
         self._index += 1
         self._time = time
         if len(self._held) <= self._scorer.latency:
-            return self._handing_over(Decision(self._index - 1, time, *_NOTHING, pending=True))
-        return self._handing_over(self._judge(score, time))
+            return self._outbox.hand_over(pending(self._index - 1, time))
+        return self._outbox.hand_over(self._judge(score, time))
 
     def drain(self) -> list[Decision]:
         """Say that the stream is over: the decisions that a look-ahead still held back.
 
         For an online method there are none. `flush` gives the boundary that is open after them.
         """
-        if not self._held:
-            return []
-        now = self._held[-1][1]
-        left = self._scorer.flush()[-len(self._held) :]  # the others were told at an earlier drain
-        return [self._handing_over(self._judge(score, now)) for score in left]
+        return [*self._outbox.rest(), *map(self._outbox.hand_over, self._held_back())]
 
     def flush(self) -> Boundary | None:
         """Say that the stream is over: the boundary still open, if there is one.
@@ -168,16 +159,15 @@ class OnlineDetector:
         After a method with a look-ahead there may be several, where `drain` was not called before: call it
         until it returns None.
         """
-        self._owed.extend(decision.boundary for decision in self.drain() if decision.boundary is not None)
-        last = self._runs.flush()
-        if last is not None:
-            self._owed.append(last)
-        return self._owed.popleft() if self._owed else None
+        self._outbox.owe(decision.boundary for decision in self._held_back())
+        self._outbox.owe([self._runs.flush()])
+        return self._outbox.next_boundary()
 
     def new_epoch(self) -> Boundary | None:
         """Begin anew after a break in the source; frame numbers go on. Returns what `flush` would."""
-        self._restart_sampling()
-        return self._begin_anew()
+        self._due.restart()
+        self._begin_anew()
+        return self._outbox.next_boundary()
 
     def retune(self, config: StreamConfig) -> None:
         """Judge with another τ or threshold from the next score on. Nothing that was seen is forgotten.
@@ -198,10 +188,18 @@ class OnlineDetector:
             "a detector can neither be copied nor pickled: begin another with model.stream(detector.config)"
         )
 
-    def _begin_anew(self) -> Boundary | None:
-        boundary = self.flush()
+    def _begin_anew(self) -> None:
+        self._outbox.keep(self._held_back())
+        self._outbox.owe([self._runs.flush()])
         self._forget()
-        return boundary
+
+    def _held_back(self) -> Iterator[Decision]:
+        """The decisions on the frames that are held, their verdicts by what is known now."""
+        if self._held:
+            now = self._held[-1][1]
+            # (Of what the scorer has, the others were told at an earlier drain.)
+            for score in self._scorer.flush()[-len(self._held) :]:
+                yield self._judge(score, now)
 
     def _judge(self, score: float | None, now: float) -> Decision:
         """The decision on the oldest frame held, its verdict being known at `now`, in seconds."""
@@ -227,31 +225,6 @@ class OnlineDetector:
             step.onset,
             boundary,
         )
-
-    def _handing_over(self, decision: Decision) -> Decision:
-        """The decision with the oldest boundary that is owed."""
-        if decision.boundary is not None:
-            self._owed.append(decision.boundary)
-        if not self._owed:
-            return decision
-        return replace(decision, boundary=self._owed.popleft())
-
-    def _restart_sampling(self) -> None:
-        self._sampler.restart()
-        self._asked = None
-
-    def _seconds(self, time: float | Fraction) -> float:
-        """A frame's time, in seconds.
-
-        Raises:
-            ConfigError: It is no number.
-        """
-        if isinstance(time, Fraction):
-            return float(time)
-        seconds = a_number(f"frame {self._index}: its time", time)
-        if not isfinite(seconds):
-            raise ConfigError(f"frame {self._index}: its time must be a number of seconds, not {seconds}")
-        return seconds
 
     def _where(self, time: float) -> str:
         return f"frame {self._index} at {time:.3f} s"
@@ -283,6 +256,3 @@ class OnlineDetector:
         self._scorer.reset()
         self._head.reset()
         self._runs.reset()
-
-
-_NOTHING = (0.0, 0.0, 0.0, 0.0, 0.0, False, False)  # error, mean, std, z, threshold, is_boundary, ready

@@ -16,7 +16,7 @@ from ongebd.streaming.config import StreamConfig, asked_for
 from ongebd.streaming.cpu_runtime import as_asked
 from ongebd.streaming.models import DEFAULT_MODEL, Model, load
 from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
-from ongebd.video import Source, VideoReader, prefetch
+from ongebd.video import Source, VideoReader
 from ongebd.video.source import check_source
 
 
@@ -92,10 +92,7 @@ class SourceRun:
     def _events(self) -> Generator[Event, None, None]:
         epoch = 0
         held: deque[Frame] = deque()  # frames whose verdict a look-ahead has not reached yet
-        with (
-            closing(prefetch(self.video, ahead=2 * self._workers)) as frames,
-            closing(frame_features(frames, self._backbone, self._workers)) as features,
-        ):
+        with closing(frame_features(self.video, self._backbone, self._workers)) as features:
             for frame, feature in features:
                 if frame.epoch != epoch:
                     yield from self._rest(held)

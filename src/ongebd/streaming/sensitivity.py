@@ -6,9 +6,15 @@ from collections.abc import Callable
 
 from ongebd.errors import ConfigError
 from ongebd.streaming.config import StreamConfig
-from ongebd.streaming.heads import HYSTERESIS, OBD, THRESHOLD
+from ongebd.streaming.heads import DRIFT_HEADS, HYSTERESIS, OBD, THRESHOLD
 
-_ONLY_OBD = ("tau", "delta", "window", "warmup", "min_std", "min_error")
+_USED_BY: dict[str, tuple[str, ...]] = {
+    OBD: ("tau", "delta", "inliers_only", "min_error", "min_std", "warmup"),
+    THRESHOLD: ("threshold",),
+    HYSTERESIS: ("threshold", "rearm"),
+    **dict.fromkeys(DRIFT_HEADS, ()),
+}
+"""Which settings each head has a use for; the rest, but for `window`, concern all of them."""
 _OCTAVES = 4.0
 
 
@@ -65,11 +71,22 @@ def scaled_tau(tau: float, sensitivity: float) -> float:
 def check_uses(asked: StreamConfig, filled: StreamConfig, defaults: StreamConfig, name: str) -> None:
     """Refuse what is set and would change nothing: a τ, say, for a head with a threshold.
 
+    A value that is the model's own is let pass, so that a stream's configuration can be given to another.
+
+    Args:
+        asked: What the user set.
+        filled: The same with the model's defaults.
+        defaults: The model's.
+        name: The model's, for messages.
+
     Raises:
-        ConfigError: A setting has no meaning for this model.
+        ConfigError: A setting has no meaning for this model and its head.
     """
-    if filled.head in (None, OBD) or defaults.tau is not None:
+    head = (filled.head or OBD).partition(":")[0]
+    if head not in _USED_BY:  # which is told when it is made
         return
-    for setting in _ONLY_OBD:
-        if getattr(asked, setting) is not None:
-            raise ConfigError(f"{name} has no {setting}: more or fewer boundaries are had by its sensitivity")
+    has = _USED_BY[head] if defaults.window is None else (*_USED_BY[head], "window")
+    for setting in sorted({"window"}.union(*_USED_BY.values())):
+        if setting not in has and getattr(asked, setting) not in (None, getattr(defaults, setting)):
+            by = ", ".join(_USED_BY[head]) or f"what follows it, {head}:name=value"
+            raise ConfigError(f"{name} has no {setting}: its head, {head}, is set by {by}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ongebd.errors import FeatureError
@@ -10,6 +11,7 @@ from ongebd.streaming.config import StreamConfig
 from ongebd.streaming.gpu.engine import FEATURE_BROKEN, FEATURE_ZERO
 from ongebd.streaming.gpu.views import Said, Views
 from ongebd.streaming.heads import OBD, Head
+from ongebd.streaming.outbox import Outbox, pending
 from ongebd.streaming.retuning import retune_head
 from ongebd.types import Boundary, Decision
 
@@ -44,7 +46,7 @@ class Ledger:
         there = views is None and config.head in (None, OBD)
         self._head: Head | None = None if there else config.new_head()
         self._first_threshold = 0.0 if self._head else config.discriminator().threshold
-        self._owed: deque[Boundary] = deque()
+        self._outbox = Outbox()
         self._index = 0
         self._level = (0.0, 0.0, 0.0, 0.0)  # mean, std, z and threshold of a frame that has no score
         self._forget()
@@ -62,45 +64,38 @@ class Ledger:
         error, mean, std, z, threshold, positive, ready, known, restarted, fault, *further = verdict
         if fault:
             raise self._broken(time, fault)
-        if restarted and (left_open := self.new_epoch()) is not None:
-            self._owed.appendleft(left_open)
+        if restarted:
+            self._begin_anew()
         index = self._index
         self._index += 1
         if self._said is not None:
             return self._late(index, time, self._said.add([error, *further]))
         if not known:
-            return self._handing_over(self._unjudged(index, time))
+            return self._outbox.hand_over(self._unjudged(index, time))
         if self._head is not None:
-            decision = self._judged(self._head, index, time, error)
-            return decision if decision.boundary is None and not self._owed else self._handing_over(decision)
+            return self._outbox.hand_over(self._judged(self._head, index, time, error))
         self._level = (mean, std, 0.0, threshold)
         is_boundary = bool(positive)
         onset, boundary = self._runs.update(time, is_boundary, z)
         decision = Decision(
             index, time, error, mean, std, z, threshold, is_boundary, bool(ready), onset, boundary
         )
-        return decision if boundary is None and not self._owed else self._handing_over(decision)
+        return self._outbox.hand_over(decision)
 
     def drain(self) -> list[Decision]:
         """The decisions that a look-ahead still held back; see `OnlineDetector.drain`."""
-        if self._said is None or not self._held:
-            return []
-        now = self._held[-1][1]
-        return [self._decided(score, now) for score in self._said.rest(len(self._held))]
+        return [*self._outbox.rest(), *map(self._outbox.hand_over, self._held_back())]
 
     def flush(self) -> Boundary | None:
         """The boundary still open, after what was held back."""
-        self._owed.extend(decision.boundary for decision in self.drain() if decision.boundary is not None)
-        last = self._runs.flush()
-        if last is not None:
-            self._owed.append(last)
-        return self._owed.popleft() if self._owed else None
+        self._outbox.owe(decision.boundary for decision in self._held_back())
+        self._outbox.owe([self._runs.flush()])
+        return self._outbox.next_boundary()
 
     def new_epoch(self) -> Boundary | None:
         """Begin anew; frame numbers go on. Returns what `flush` would."""
-        boundary = self.flush()
-        self._forget()
-        return boundary
+        self._begin_anew()
+        return self._outbox.next_boundary()
 
     @property
     def judged_there(self) -> bool:
@@ -116,21 +111,31 @@ class Ledger:
         """The decision on the frame `latency` before, whose score is given; `pending` where there is none."""
         self._held.append((index, time))
         if len(self._held) <= self.latency:
-            return self._handing_over(Decision(index, time, *_NOTHING, pending=True))
-        return self._decided(score, time)
+            return self._outbox.hand_over(pending(index, time))
+        return self._outbox.hand_over(self._decided(score, time))
+
+    def _begin_anew(self) -> None:
+        self._outbox.keep(self._held_back())
+        self._outbox.owe([self._runs.flush()])
+        self._forget()
+
+    def _held_back(self) -> Iterator[Decision]:
+        """The decisions on the frames that are held, by what has been said of them until now."""
+        if self._said is not None and self._held:
+            now = self._held[-1][1]
+            for score in self._said.rest(len(self._held)):
+                yield self._decided(score, now)
 
     def _decided(self, score: float | None, now: float) -> Decision:
         """The decision on the oldest frame held, its score being known at `now`, in seconds."""
         index, time = self._held.popleft()
         if score is None or self._head is None:
-            return self._handing_over(self._unjudged(index, time))
+            return self._unjudged(index, time)
         decision = self._judged(self._head, index, time, score)
         boundary = decision.boundary
-        if boundary is None and not self._owed:
-            return decision
         if boundary is not None and now > boundary.decided:
             decision = replace(decision, boundary=replace(boundary, decided=now))
-        return self._handing_over(decision)
+        return decision
 
     def _judged(self, head: Head, index: int, time: float, score: float) -> Decision:
         """What a head here makes of the next score."""
@@ -160,11 +165,6 @@ class Ledger:
         mean, std, z, threshold = self._level
         return Decision(index, time, 0.0, mean, std, z, threshold, False, False)
 
-    def _handing_over(self, decision: Decision) -> Decision:
-        if decision.boundary is not None:
-            self._owed.append(decision.boundary)
-        return replace(decision, boundary=self._owed.popleft()) if self._owed else decision
-
     def _broken(self, time: float, fault: float) -> FeatureError:
         where = f"frame {self._index} at {time:.3f} s"
         if fault == FEATURE_ZERO:
@@ -175,6 +175,3 @@ class Ledger:
         return FeatureError(
             f"{where}: {what} has NaN or infinity in it; check the weights of {whose}{self._hint}"
         )
-
-
-_NOTHING = (0.0, 0.0, 0.0, 0.0, 0.0, False, False)  # error, mean, std, z, threshold, is_boundary, ready

@@ -252,8 +252,14 @@ class GpuRuntime:
         parts = []
         for embeds, places in by_kind.items():
             places.sort(key=lambda place: in_order(work[place].given))
-            if places:
+            if not places:
+                continue
+            try:
                 parts.append((places, self._begin([work[place] for place in places], embeds)))
+            except BaseException:
+                for _, step in parts:
+                    step.finish()  # it has begun, and its memory must come back
+                raise
         return TwoSteps(parts)
 
     def close(self) -> None:
@@ -265,12 +271,26 @@ class GpuRuntime:
         self._stages.put(stage)
 
     def _begin(self, work: Sequence[Work[DeviceLane]], embeds: bool) -> DeviceStep:
-        engine, count = self.engine, len(work)
-        bucket = engine.bucket(count)
+        bucket = self.engine.bucket(len(work))
         try:
             stage = self._stages.get_nowait()
         except Empty:
             raise RuntimeError(f"more than {self.depth} steps were begun and not finished") from None
+        try:
+            self._enqueue(stage, work, bucket, embeds)
+        except torch.OutOfMemoryError:
+            self.give_back(stage)
+            raise ConfigError(
+                f"{self._device}: too little memory for {len(work)} frames at once; give a smaller max_batch,"
+                " or fewer streams"
+            ) from None
+        except BaseException:
+            self.give_back(stage)
+            raise
+        return DeviceStep(self, stage, work, bucket)
+
+    def _enqueue(self, stage: Stage, work: Sequence[Work[DeviceLane]], bucket: int, embeds: bool) -> None:
+        engine, count = self.engine, len(work)
         with torch.inference_mode(), _on(self._device):
             engine.capture(bucket, embeds=embeds)
             with _current(engine):
@@ -285,7 +305,6 @@ class GpuRuntime:
                 stage.down[:count].copy_(engine.verdicts[:count], non_blocking=True)
                 if engine.graphs:
                     stage.done[bucket <= DIRECT].record()
-        return DeviceStep(self, stage, work, bucket)
 
     def _write_control(self, stage: Stage, work: Sequence[Work[DeviceLane]], bucket: int) -> None:
         """What the device is told of each row; see `ongebd.streaming.gpu.engine.CONTROL`."""

@@ -6,11 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 from ongebd.streaming.config import StreamConfig, asked_for
+from ongebd.streaming.due import Due, in_seconds
 from ongebd.streaming.gpu.runtime import GpuRuntime
 from ongebd.streaming.models import Model
 from ongebd.streaming.retuning import check_retuning, with_knobs
-from ongebd.streaming.runtime.base import Work, in_seconds
-from ongebd.streaming.runtime.due import Due
+from ongebd.streaming.runtime.base import Work
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
 

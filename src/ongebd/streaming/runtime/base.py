@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from math import isfinite
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ongebd.backbones import FrameError
-from ongebd.errors import ConfigError, a_number
 from ongebd.streaming.config import StreamConfig
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
@@ -166,19 +163,3 @@ def check_picture(picture: ImageU8) -> ImageU8:
         wanted = "uint8 of shape (height, width, 3), RGB"
         raise FrameError(f"the frame is {picture.dtype} of shape {picture.shape}, wanted {wanted}")
     return picture
-
-
-def in_seconds(time: float | Fraction) -> float:
-    """A frame's time, in seconds.
-
-    Raises:
-        ConfigError: It is no number.
-    """
-    if isinstance(time, float) and isfinite(time):  # as most are, and this is called for each frame
-        return time
-    if isinstance(time, Fraction):
-        return float(time)
-    seconds = a_number("a frame's time", time)
-    if not isfinite(seconds):
-        raise ConfigError(f"a frame's time must be a number of seconds, not {seconds}")
-    return seconds
