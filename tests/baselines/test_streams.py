@@ -12,6 +12,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
 from ongebd.baselines.network import state_bytes  # noqa: E402
 from ongebd.baselines.network_scorer import NetworkScorer  # noqa: E402
 from ongebd.baselines.weights import load_network, save_network  # noqa: E402
@@ -116,6 +118,45 @@ def test_the_long_memory_stays_finite_and_exact(small: Callable[[str], Any]) -> 
         whole = network(sequence)
     assert whole.isfinite().all()
     torch.testing.assert_close(stepped(network, sequence), whole, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("length", [1, 3, 4, 5, 63, 64, 65, 200])
+def test_any_cut_of_the_long_memory_gives_the_same(
+    small: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    """Work memories that end within, at and after a part; parts of one frame, and all in one."""
+    network, sequence = small("testra"), features(10, streams=2, length=length)
+    steps = stepped(network, sequence)
+    for together in (1, 10, 256, 4096):
+        monkeypatch.setattr("ongebd.baselines.testra._TOGETHER", together)
+        with torch.no_grad():
+            torch.testing.assert_close(network(sequence), steps, atol=1e-5, rtol=0)
+
+
+class LargestTensor(TorchDispatchMode):
+    """Looks at what every operation gives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        for each in out if isinstance(out, list | tuple) else (out,):
+            if isinstance(each, torch.Tensor):
+                self.numbers = max(self.numbers, each.untyped_storage().nbytes() // each.element_size())
+        return out
+
+
+def test_what_a_long_sequence_takes_grows_with_itself_alone(network: Any) -> None:
+    """No table of frames by frames: the largest tensor of four times the length is at most four times it."""
+    largest = []
+    for length in (800, 3200):
+        sequence = features(11, length=length)
+        with torch.no_grad(), LargestTensor() as mode:
+            network(sequence)
+        largest.append(mode.numbers / length)
+    assert largest[1] <= 1.05 * largest[0]
 
 
 def test_weights_come_back_from_the_disk(network: Any, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 
@@ -21,7 +23,7 @@ from ongebd.training.config import TrainConfig, read_config  # noqa: E402
 from ongebd.training.dataset import make_dataset  # noqa: E402
 from ongebd.training.decisions import judge, predictions_at  # noqa: E402
 from ongebd.training.loop import Trained, train  # noqa: E402
-from ongebd.training.task import task_of  # noqa: E402
+from ongebd.training.task import beside_each_other, task_of  # noqa: E402
 
 CPU = torch.device("cpu")
 NETWORKS = {
@@ -106,6 +108,17 @@ def test_streams_beside_each_other_say_what_each_says_alone(method: str, tmp_pat
         assert np.flatnonzero(np.isnan(scores)).tolist() == [0, 7][: 1 + (len(video) > 7)]
 
 
+@given(st.lists(st.integers(1, 20_000), max_size=60))
+def test_the_longer_streams_are_the_fewer_are_scored_together(lengths: list[int]) -> None:
+    spans = [(5, 5 + length) for length in lengths]
+    groups = beside_each_other(spans)
+    assert sorted(span for group in groups for span in group) == sorted(spans)
+    for group in groups:
+        longest = max(end - first for first, end in group)
+        assert group[-1][1] - group[-1][0] == longest
+        assert len(group) == 1 or (len(group) <= 16 and len(group) * longest <= 8192)
+
+
 def test_the_discriminator_can_be_its_head(tmp_path: Path) -> None:
     _, _, result = trained("miniroad", tmp_path / "out", obd=True)
     assert result.report is not None
@@ -145,7 +158,7 @@ def test_gradients_are_clipped_where_the_authors_clip_them() -> None:
         ({"name": "magic"}, "unknown baseline 'magic'; there are miniroad"),
         ({"network": "hidden"}, "'hidden' is no name=number"),
         ({"network": "depth=3"}, "unknown settings among depth"),
-        ({"network": "hidden=0"}, "hidden must be a whole number of at least 1"),
+        ({"network": "hidden=0"}, "hidden must be a whole number from 1"),
         ({"name": "estimator", "network": "hidden=4"}, "network is for baselines"),
     ],
 )

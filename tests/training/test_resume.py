@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -17,6 +19,8 @@ from ongebd.errors import ConfigError
 from ongebd.training.config import TrainConfig
 from ongebd.training.dataset import Dataset
 from ongebd.training.loop import CHECKPOINT, Quiet, Trained, train
+
+from .conftest import make_small, small_config
 
 
 class Killer(Quiet):
@@ -77,6 +81,132 @@ def test_another_recipe_is_refused(config: TrainConfig, dataset: Dataset) -> Non
     train(config, dataset=dataset)
     with pytest.raises(ConfigError, match=r"was trained with lr 0\.003, not 0\.1"):
         train(replace(config, lr=0.1), dataset=dataset, resume=True)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def moved_boundary(dataset: Dataset) -> Dataset:
+    """The same frames and targets, but one annotator of a validation video now says something else."""
+    name = dataset.validation[0].id
+    label = dataset.labels.videos[name]
+    other = replace(label, boundaries=(label.boundaries[0] + 0.001, *label.boundaries[1:]))
+    return replace(dataset, labels=replace(dataset.labels, videos={**dataset.labels.videos, name: other}))
+
+
+def moved_target(dataset: Dataset) -> Dataset:
+    first = dataset.training[0]
+    return replace(
+        dataset, training=[replace(first, targets=np.roll(first.targets, 1)), *dataset.training[1:]]
+    )
+
+
+def shifted_times(dataset: Dataset) -> Dataset:
+    first = dataset.training[0]
+    return replace(dataset, training=[replace(first, times=first.times + 1e-6), *dataset.training[1:]])
+
+
+def other_split(dataset: Dataset) -> Dataset:
+    """Videos that were added to a store change who trains and who validates."""
+    training, validation = dataset.training, dataset.validation
+    return replace(
+        dataset, training=[*training[1:], validation[0]], validation=[training[0], *validation[1:]]
+    )
+
+
+OTHER_DATA: dict[str, tuple[Callable[[Dataset], Dataset], str]] = {
+    "backbone": (lambda data: replace(data, backbone="other@2"), r"features of 'synthetic.*', not 'other@2'"),
+    "rate": (lambda data: replace(data, fps=12.0), r"frames a second 24\.0, not 12\.0"),
+    "size": (lambda data: make_small(small_config(Path("x")), dim=8), "numbers in a feature 12, not 8"),
+    "times": (shifted_times, "the videos have changed"),
+    "split": (other_split, "the videos and the labels have changed"),
+    "labels": (moved_boundary, "the labels have changed"),
+    "targets": (moved_target, "the labels have changed"),
+}
+
+
+@pytest.mark.parametrize("what", OTHER_DATA)
+def test_other_data_are_refused_and_nothing_is_written(
+    config: TrainConfig, dataset: Dataset, what: str
+) -> None:
+    config = replace(config, epochs=1)
+    train(config, dataset=dataset, report=False)
+    before = files(Path(config.out))
+    change, message = OTHER_DATA[what]
+    with pytest.raises(ConfigError, match=message) as caught:
+        train(replace(config, epochs=2), dataset=change(dataset), resume=True)
+    assert "\n" not in str(caught.value)
+    assert files(Path(config.out)) == before
+
+
+def test_another_recipe_leaves_the_settings_of_then(config: TrainConfig, dataset: Dataset) -> None:
+    config = replace(config, epochs=1)
+    train(config, dataset=dataset, report=False)
+    before = files(Path(config.out))
+    for other in (replace(config, lr=0.5), replace(config, width=32), replace(config, method="miniroad")):
+        with pytest.raises(ConfigError, match="was trained with"):
+            train(replace(other, epochs=2), dataset=dataset, resume=True)
+    assert files(Path(config.out)) == before
+
+
+def test_data_that_lie_elsewhere_now_are_the_same(config: TrainConfig, dataset: Dataset) -> None:
+    train(replace(config, epochs=1), dataset=dataset, report=False)
+    moved = replace(config, store="elsewhere", labels="renamed")
+    again = make_small(moved)  # other objects of the same values
+    assert len(train(moved, dataset=again, resume=True, report=False).progress.history) == 2
+
+
+class Listener(Quiet):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+
+def made_older(path: Path) -> None:
+    """As versions wrote it that did not keep what they were trained on."""
+    state = torch.load(path, weights_only=True)
+    del state["data"]
+    torch.save(state, path)
+
+
+def test_an_older_checkpoint_goes_on_and_says_what_it_does_not_know(
+    config: TrainConfig, dataset: Dataset
+) -> None:
+    train(replace(config, epochs=1), dataset=dataset, report=False)
+    made_older(Path(config.out) / CHECKPOINT)
+    listener = Listener()
+    train(config, dataset=dataset, resume=True, report=False, watcher=listener)
+    assert any("does not say on what it was trained" in line for line in listener.lines)
+
+
+@pytest.mark.parametrize("what", ["backbone", "rate", "size"])
+def test_an_older_checkpoint_of_other_features_is_refused(
+    config: TrainConfig, dataset: Dataset, what: str
+) -> None:
+    train(replace(config, epochs=1), dataset=dataset, report=False)
+    made_older(Path(config.out) / CHECKPOINT)
+    before = files(Path(config.out))
+    with pytest.raises(ConfigError, match=r"was trained on features|does not fit this network") as caught:
+        train(config, dataset=OTHER_DATA[what][0](dataset), resume=True)
+    assert "\n" not in str(caught.value)
+    assert files(Path(config.out)) == before
+
+
+@pytest.mark.parametrize("missing", ["config", "progress", "model", "optimizer", "random", "format"])
+def test_a_checkpoint_with_a_part_gone_is_one_line(
+    config: TrainConfig, dataset: Dataset, missing: str
+) -> None:
+    train(replace(config, epochs=1), dataset=dataset, report=False)
+    path = Path(config.out) / CHECKPOINT
+    state = torch.load(path, weights_only=True)
+    del state[missing]
+    torch.save(state, path)
+    with pytest.raises(ConfigError, match=r"checkpoint\.pt: .*name another --out") as caught:
+        train(config, dataset=dataset, resume=True)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a checkpoint"])

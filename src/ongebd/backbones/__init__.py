@@ -9,6 +9,6 @@
 """
 
 from ongebd.backbones.base import Backbone, Features, FrameError, FramesU8
-from ongebd.backbones.registry import DEFAULT, get, names
+from ongebd.backbones.registry import DEFAULT, get, names, takes_device
 
-__all__ = ["DEFAULT", "Backbone", "Features", "FrameError", "FramesU8", "get", "names"]
+__all__ = ["DEFAULT", "Backbone", "Features", "FrameError", "FramesU8", "get", "names", "takes_device"]

@@ -48,8 +48,11 @@ class _Inert:
         """Take them as a list does, and forget them."""
 
 
-class _TensorUnpickler(pickle.Unpickler):
+class _TensorUnpickler(pickle._Unpickler):
     """Makes tensors, and something inert of everything else.
+
+    It is the unpickler in Python: that in C makes a table as long as the largest number in a file says, and
+    one damaged byte is gigabytes and minutes.
 
     `torch.load(weights_only=True)` refuses such files outright, and training frameworks do put their own
     classes into a checkpoint (mmengine its `HistoryBuffer`), which nobody has installed here.
@@ -82,15 +85,7 @@ def read_state(path: Path) -> dict[str, Tensor]:
         raise ConfigError(f"{path}: no such file; check --weights") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: is a folder; give the checkpoint in it") from None
-    except (
-        OSError,
-        RuntimeError,
-        pickle.UnpicklingError,
-        EOFError,
-        ValueError,
-        TypeError,
-        LookupError,
-    ) as problem:
+    except Exception as problem:  # noqa: BLE001 - torch raises whatever a damaged file makes it trip over
         reason = " ".join(str(problem).split())[:200] or type(problem).__name__
         raise ConfigError(
             f"{path}: is no PyTorch checkpoint that can be read ({reason}); fetch it again"

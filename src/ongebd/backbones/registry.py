@@ -68,6 +68,7 @@ _MAKERS: dict[str, Callable[[_Asked], Backbone]] = {
     "tsn-kinetics": _tsn,
     "tsn-sthv2": _tsn,
 }
+_IN_THE_WHEEL = frozenset({"efficientnet_lite0", "efficientnet_lite0_whole"})
 _made: dict[tuple[_Asked, tuple[int, int] | None], Backbone] = {}
 _making = threading.Lock()
 
@@ -75,6 +76,15 @@ _making = threading.Lock()
 def names() -> list[str]:
     """All names that `get` knows, sorted."""
     return sorted(_MAKERS)
+
+
+def takes_device(name: str) -> bool:
+    """Whether a backbone is PyTorch's, and so runs on a GPU too; those in our wheel run on the CPU alone.
+
+    >>> [name for name in names() if not takes_device(name)]
+    ['efficientnet_lite0', 'efficientnet_lite0_whole']
+    """
+    return name in _MAKERS and name not in _IN_THE_WHEEL
 
 
 def get(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 
 from ongebd.backbones.base import Features, FramesU8, check_frames
 from ongebd.backbones.preprocess import resize_and_crop
+from ongebd.backbones.torch_threads import computing_threads
 from ongebd.errors import ConfigError
 from ongebd.geometry import Fit, View
 from ongebd.types import ImageU8
@@ -115,7 +115,7 @@ class TorchBackbone:
         if not len(frames):
             return np.empty((0, self.dim), np.float32)
         try:
-            with torch.inference_mode(), self._computing_threads():
+            with torch.inference_mode(), computing_threads(self.threads, self.device):
                 features = self._network(self._normalised(frames)).float().cpu()
         except torch.OutOfMemoryError:
             raise ConfigError(
@@ -131,19 +131,6 @@ class TorchBackbone:
             frames = frames.copy()
         pictures = torch.from_numpy(frames).to(self.device).permute(0, 3, 1, 2)
         return ((pictures.float() - self._mean) / self._std).to(self._dtype)
-
-    @contextmanager
-    def _computing_threads(self) -> Iterator[None]:
-        """PyTorch's number of threads is the calling thread's own; it is given back as it was."""
-        before = torch.get_num_threads()
-        if self.device.type != "cpu" or before == self.threads:
-            yield
-            return
-        torch.set_num_threads(self.threads)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
 
 
 def weights_hash(state: Mapping[str, Tensor]) -> str:

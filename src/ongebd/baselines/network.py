@@ -19,7 +19,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, a_number, a_whole_number
+
+# Beyond, a network fills gigabytes before anyone can see that its file is damaged.
+_MOST, _MOST_LAYERS = 2**16, 1000
 
 State = TypeVar("State", bound=tuple[Tensor, ...])
 
@@ -168,7 +171,8 @@ def check_shape(config: Any, *, heads: tuple[tuple[str, str], ...] = ()) -> None
     """Make sure that a configuration makes sense.
 
     Args:
-        config: A dataclass: whole numbers must be at least 1, and `dropout` lie from 0 to below 1.
+        config: A dataclass: what is a number in its defaults must be one, whole numbers must be at
+            least 1, and `dropout` lie from 0 to below 1.
         heads: Pairs (width, heads) of which the first must be a multiple of the second.
 
     Raises:
@@ -176,11 +180,14 @@ def check_shape(config: Any, *, heads: tuple[tuple[str, str], ...] = ()) -> None
     """
     for field in fields(config):
         value = getattr(config, field.name)
-        if field.name == "dropout":
-            if not 0 <= value < 1:
+        if isinstance(field.default, float):
+            a_number(field.name, value)
+            if field.name == "dropout" and not 0 <= value < 1:
                 raise ConfigError(f"dropout must be at least 0 and below 1, not {value}")
-        elif isinstance(field.default, int) and not (isinstance(value, int) and value >= 1):
-            raise ConfigError(f"{field.name} must be a whole number of at least 1, not {value!r}")
+            continue
+        most = _MOST_LAYERS if field.name.endswith("layers") else _MOST
+        if not 1 <= a_whole_number(field.name, value) <= most:
+            raise ConfigError(f"{field.name} must be a whole number from 1 to {most}, not {value!r}")
     for width, parts in heads:
         if getattr(config, width) % getattr(config, parts):
             raise ConfigError(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ongebd.backbones.torch_threads import computing_threads
 from ongebd.baselines.network import OnlineNetwork, state_bytes
 from ongebd.types import Feature
 
@@ -17,13 +18,15 @@ class NetworkScorer:
     Args:
         network: In evaluation mode.
         name: What to call it.
+        threads: Threads in which a frame is computed, on the CPU; None leaves them as PyTorch has them.
     """
 
     latency: int = 0
 
-    def __init__(self, network: OnlineNetwork[Any], name: str) -> None:
+    def __init__(self, network: OnlineNetwork[Any], name: str, threads: int | None = None) -> None:
         self.name = name
         self._network = network
+        self._threads = threads
         self._device, self._dtype = network.placement()
         self.reset()
 
@@ -48,7 +51,8 @@ class NetworkScorer:
         """The next frame's probability, from its feature (D,); None for the first, which ends nothing."""
         del time  # frames come at the rate that the network was trained at
         given = torch.from_numpy(np.asarray(feature, np.float32)).to(self._device, self._dtype)
-        logit, self._state = self._network.step(given[None], self._state)
+        with computing_threads(self._threads, self._device):
+            logit, self._state = self._network.step(given[None], self._state)
         first, self._first = self._first, False
         return None if first else float(logit.float().sigmoid()[0])
 

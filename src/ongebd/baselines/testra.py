@@ -32,7 +32,7 @@ from ongebd.baselines.network import (
 )
 from ongebd.errors import ConfigError
 
-_TOGETHER = 64  # frames that are computed at once
+_TOGETHER = 128  # frames of all streams that are computed at once
 _HIDDEN = -1e30  # in place of −∞, whose softmax has no value where everything is hidden
 
 
@@ -97,6 +97,10 @@ class TeSTraState(NamedTuple):
     value: Tensor
 
 
+FadingSums = tuple[Tensor, Tensor, Tensor]
+"""The long memory of B streams: `peak`, `weight` and `value` of `TeSTraState`."""
+
+
 class FadingAttention(Attention):
     """Attention of constant queries to an endless past whose weights fade by age."""
 
@@ -105,29 +109,58 @@ class FadingAttention(Attention):
         self.fade = log(config.decay)
 
     def whole(self, asking: Tensor, memory: Tensor, age: Tensor) -> Tensor:
-        """What each of F frames sees of T frames.
+        """What the newest frame sees of T entries of the memory, all of them at hand.
 
         Args:
             asking: The queries, (1, Q, W).
             memory: (B, T, W).
-            age: How many frames ago each entered the memory, negative where it has not, (B or 1, F, T).
+            age: How many frames ago each entered the memory, negative where it has not, (B, T).
 
         Returns:
-            (B, F, Q, W); the bias alone where a frame sees nothing.
+            (B, Q, W); the bias alone where a frame sees nothing.
         """
         query, key, value = self.split(self.query(asking)), *map(self.split, self._entries(memory))
         scores = query @ key.transpose(-1, -2) / sqrt(key.shape[-1])  # (B, H, Q, T)
-        known = (age >= 0)[:, None, None]  # (B, 1, 1, F, T)
-        faded = scores[:, :, :, None] + self.fade * age[:, None, None]
-        weights = faded.masked_fill(~known, _HIDDEN).softmax(-1) * known
-        seen = torch.einsum("bhqft,bhtd->bfqhd", weights, value)
-        out: Tensor = self.out(seen.flatten(3))
+        known = (age >= 0)[:, None, None]  # (B, 1, 1, T)
+        faded = scores + self.fade * age[:, None, None]
+        seen = (faded.masked_fill(~known, _HIDDEN).softmax(-1) * known) @ value
+        out: Tensor = self.out(seen.transpose(1, 2).flatten(2))
         return out
 
-    def add(
-        self, asking: Tensor, token: Tensor, peak: Tensor, weight: Tensor, value: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Let every memory fade by one frame, and a token (B, W) enter it; see `TeSTraState`."""
+    def through(
+        self, asking: Tensor, entering: Tensor, age: Tensor, sums: FadingSums
+    ) -> tuple[Tensor, FadingSums]:
+        """What each of F frames sees of an endless memory that E entries join meanwhile.
+
+        What came before is summed up already, so the cost depends on F and E and not on how long the stream
+        is.
+
+        Args:
+            asking: The queries, (1, Q, W).
+            entering: What joins while these frames pass, (B, E, W).
+            age: How many frames before each of the F each entered, negative where it comes later, (F, E).
+            sums: Of all that entered before, as they were at the frame before these.
+
+        Returns:
+            (B, F, Q, W), the bias alone where a frame sees nothing; and the sums at the last frame.
+        """
+        peak, before, summed = sums
+        query, key, value = self.split(self.query(asking)), *map(self.split, self._entries(entering))
+        scores = query @ key.transpose(-1, -2) / sqrt(key.shape[-1])  # (B, H, Q, E)
+        known = age >= 0  # (F, E)
+        faded = (scores[:, :, :, None] + self.fade * age).masked_fill(~known, _HIDDEN)  # (B, H, Q, F, E)
+        carried = peak + self.fade * torch.arange(1, len(age) + 1, device=age.device)  # (B, H, Q, F)
+        highest = torch.cat([carried[..., None], faded], dim=-1).amax(-1).clamp_min(_HIDDEN)
+        fresh, old = (faded - highest[..., None]).exp() * known, (carried - highest).exp()
+        weight = fresh.sum(-1) + old * before  # (B, H, Q, F)
+        total = fresh @ value[:, :, None] + old[..., None] * summed[:, :, :, None]  # (B, H, Q, F, W/H)
+        seen = torch.where(weight[..., None] > 0, total / weight[..., None].clamp_min(1e-30), 0)
+        out: Tensor = self.out(seen.permute(0, 3, 2, 1, 4).flatten(3))
+        return out, (highest[..., -1:], weight[..., -1:], total[:, :, :, -1])
+
+    def add(self, asking: Tensor, token: Tensor, sums: FadingSums) -> FadingSums:
+        """Let every memory fade by one frame, and a token (B, W) enter it."""
+        peak, weight, value = sums
         query = self.split(self.query(asking))  # (1, H, Q, W/H)
         key, new = (self.split(entry) for entry in self._entries(token[:, None]))  # (B, H, 1, W/H)
         score = query @ key.transpose(-1, -2) / sqrt(key.shape[-1])  # (B, H, Q, 1)
@@ -136,8 +169,9 @@ class FadingAttention(Attention):
         old, fresh = (faded - highest).exp(), (score - highest).exp()
         return highest, weight * old + fresh, value * old + fresh * new
 
-    def read(self, weight: Tensor, value: Tensor) -> Tensor:
-        """What the queries see of the memory: (B, H, Q, ·) → (B, Q, W)."""
+    def read(self, sums: FadingSums) -> Tensor:
+        """What the queries see of the memory, (B, Q, W)."""
+        _, weight, value = sums
         seen = torch.where(weight > 0, value / weight.clamp_min(1e-30), 0)
         out: Tensor = self.out(seen.transpose(1, 2).flatten(2))
         return out
@@ -202,42 +236,36 @@ class TeSTra(OnlineNetwork[TeSTraState]):
         windows = sliding(begun_with_still(self.embed_work(features), work - 1), work)  # (B, T, work, W)
         place = torch.arange(length, device=features.device)
         parts = []
-        asking = self._asking()
-        for part in chunks(length, _TOGETHER):
-            age = place[part, None] - work - place  # (F, T): the frame `work` back has just entered
-            compressed = self._compress(asking, self.fading.whole(asking, long, age[None]).flatten(0, 1))
+        asking, sums = self._asking(), self._no_sums(len(features))
+        for part in chunks(length, max(1, _TOGETHER // len(features))):
+            # The frame `work` back has just entered.
+            entering = slice(max(0, part.start - work), max(0, part.stop - work))
+            age = place[part, None] - work - place[entering]  # (F, E)
+            seen, sums = self.fading.through(asking, long[:, entering], age, sums)
+            compressed = self._compress(asking, seen.flatten(0, 1))
             logits = self._decode(windows[:, part].flatten(0, 1), compressed, last_only=True)
             parts.append(logits.view(len(features), -1))
         return torch.cat(parts, dim=1)
 
     def start(self, streams: int = 1) -> TeSTraState:
         """Empty memories."""
-        config = self.config
         device, dtype = self.placement()
-        tokens = torch.zeros(streams, config.work, config.width, device=device, dtype=dtype)
-        size = (streams, config.heads, config.first_queries)
-        sums = torch.zeros(*size, config.width // config.heads, device=device, dtype=dtype)
-        return TeSTraState(
-            tokens,
-            tokens.clone(),
-            torch.zeros(streams, dtype=torch.int64, device=device),
-            torch.full((*size, 1), -torch.inf, device=device, dtype=dtype),
-            sums[..., :1].clone(),
-            sums,
-        )
+        tokens = torch.zeros(streams, self.config.work, self.config.width, device=device, dtype=dtype)
+        seen = torch.zeros(streams, dtype=torch.int64, device=device)
+        return TeSTraState(tokens, tokens.clone(), seen, *self._no_sums(streams))
 
     def step(self, feature: Tensor, state: TeSTraState) -> tuple[Tensor, TeSTraState]:
         """(B, D) → logits (B,)."""
         work, asking = self.config.work, self._asking()
         token, long_token = self.embed_work(feature), self.embed_long(feature)  # (B, W)
-        sums = state.peak, state.weight, state.value
-        leaving = self.fading.add(asking, state.waiting[:, 0], *sums)
+        before = state.peak, state.weight, state.value
+        leaving = self.fading.add(asking, state.waiting[:, 0], before)
         full = (state.seen >= work)[:, None, None, None]
-        peak, weight, value = (torch.where(full, new, old) for new, old in zip(leaving, sums, strict=True))
+        peak, weight, value = (torch.where(full, new, old) for new, old in zip(leaving, before, strict=True))
         begun = (state.seen > 0)[:, None, None]
         window = latest(torch.where(begun, state.work, token[:, None]), token)
         waiting = latest(state.waiting, long_token)
-        compressed = self._compress(asking, self.fading.read(weight, value))
+        compressed = self._compress(asking, self.fading.read((peak, weight, value)))
         logits = self._decode(window, compressed, last_only=True)
         seen = (state.seen + 1).clamp_max(work)
         return logits.flatten(), TeSTraState(window, waiting, seen, peak, weight, value)
@@ -252,11 +280,20 @@ class TeSTra(OnlineNetwork[TeSTraState]):
         long = self.embed_long(frames[:, :-work])  # (S, L, W)
         ago = torch.arange(long.shape[1] - 1, -1, -1, device=frames.device)  # (L,): 0 for the newest
         known = (lead[:, :1] + 1).clamp_min(0)  # (S, 1): frames of the same stream before the work memory
-        age = torch.where(ago < known, ago, -1)[:, None]  # (S, 1, L)
+        age = torch.where(ago < known, ago, -1)  # (S, L)
         asking = self._asking()
-        compressed = self._compress(asking, self.fading.whole(asking, long, age)[:, 0])
+        compressed = self._compress(asking, self.fading.whole(asking, long, age))
         logits = self._decode(self.embed_work(frames[:, -work:]), compressed)
         return binary_losses(logits, targets, weight)
+
+    def _no_sums(self, streams: int) -> FadingSums:
+        """Of long memories that nothing has entered yet."""
+        config = self.config
+        device, dtype = self.placement()
+        size = (streams, config.heads, config.first_queries)
+        value = torch.zeros(*size, config.width // config.heads, device=device, dtype=dtype)
+        peak = torch.full((*size, 1), -torch.inf, device=device, dtype=dtype)
+        return peak, value[..., :1].clone(), value
 
     def _asking(self) -> Tensor:
         """The first queries as they ask the long memory, (1, Q, W): the same at every frame."""

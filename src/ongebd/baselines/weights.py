@@ -43,8 +43,12 @@ def load_network(folder: Path) -> OnlineNetwork[Any]:
         raise ConfigError(
             f"{folder / SHAPE_FILE}: cannot be read ({problem}); train the model again"
         ) from None
-    network = make_network(name, network_shape(name, values))
     try:
+        shape = network_shape(name, values)
+    except ConfigError as problem:
+        raise ConfigError(f"{folder / SHAPE_FILE}: {problem}; train the model again") from None
+    try:
+        network = make_network(name, shape)
         network.load_state_dict(load_file(folder / WEIGHTS_FILE))
     except Exception as problem:  # noqa: BLE001 - safetensors and torch raise what a damaged file brings about
         raise ConfigError(

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Self, get_args
 
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, a_number, a_whole_number
 
 Head = Literal["anticipation", "classifier"]
 Metric = Literal["cosine", "l1", "l2", "kl"]
 
 METRICS: tuple[Metric, ...] = get_args(Metric)
 HEADS: tuple[Head, ...] = get_args(Head)
+
+# Beyond, a network fills gigabytes before anyone can see that its file is damaged.
+_MOST = {"dim": 2**16, "window": 4096, "width": 2**16, "layers": 1000, "heads": 4096, "ffn": 2**16}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,13 +56,15 @@ class AnticipatorConfig:
     """ "classifier" gives one logit instead of a feature: the paper's baseline without any of its parts."""
 
     def __post_init__(self) -> None:
-        for name in ("dim", "window", "width", "layers", "heads", "ffn"):
-            value = getattr(self, name)
-            if not (isinstance(value, int) and value >= 1):
-                raise ConfigError(f"{name} must be a whole number of at least 1, not {value!r}")
+        for name, most in _MOST.items():
+            value = a_whole_number(name, getattr(self, name))
+            if not 1 <= value <= most:
+                raise ConfigError(f"{name} must be a whole number from 1 to {most}, not {value}")
+        if not isinstance(self.residual, bool):
+            raise ConfigError(f"residual must be true or false, not {self.residual!r}")
         if self.width % self.heads:
             raise ConfigError(f"width ({self.width}) must be a multiple of heads ({self.heads})")
-        if not 0 <= self.dropout < 1:
+        if not 0 <= a_number("dropout", self.dropout) < 1:
             raise ConfigError(f"dropout must be at least 0 and below 1, not {self.dropout}")
         if self.metric not in METRICS:
             raise ConfigError(f"metric must be one of {', '.join(METRICS)}, not {self.metric!r}")
@@ -68,7 +73,7 @@ class AnticipatorConfig:
 
     @classmethod
     def for_dim(cls, dim: int, **changes: Any) -> Self:
-        """Our default for a backbone: full width from 2048 numbers on, half of it (6.0 M at 1280) below.
+        """Our default for a backbone: full width from 2048 numbers on, half of it (6.1 M at 1280) below.
 
         >>> AnticipatorConfig.for_dim(1280).width
         512
@@ -85,13 +90,16 @@ class AnticipatorConfig:
             where: The file, for messages.
 
         Raises:
-            ConfigError: A key is unknown or a value outside its range.
+            ConfigError: A key is unknown, or a value of another type or outside its range.
         """
         known = {f.name for f in fields(cls)}
         unknown = sorted(set(values) - known)
         if unknown:
             raise ConfigError(f"{where}: unknown {', '.join(unknown)}; is it a model of a newer ongebd?")
-        return cls(**values)
+        try:
+            return cls(**values)
+        except ConfigError as problem:
+            raise ConfigError(f"{where}: {problem}; train or export the model again") from None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""

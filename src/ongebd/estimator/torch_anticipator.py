@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ongebd.backbones.torch_threads import computing_threads
 from ongebd.errors import ConfigError
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
 from ongebd.estimator.start import full_window
@@ -21,13 +22,15 @@ class TorchAnticipator:
         folder: With `model.safetensors` and `config.json`.
         name: What to call it.
         device: A torch device: cpu, cuda, cuda:1, …
+        threads: Threads in which a frame is computed, on the CPU; None leaves them as PyTorch has them.
 
     Raises:
         ConfigError: There is no such device, or the weights cannot be read.
     """
 
-    def __init__(self, folder: Path, name: str, device: str = "cpu") -> None:
+    def __init__(self, folder: Path, name: str, device: str = "cpu", threads: int | None = None) -> None:
         self.name = name
+        self._threads = threads
         try:
             self.device = torch.device(device)
             self.model = load_anticipator(folder).to(self.device)
@@ -39,7 +42,8 @@ class TorchAnticipator:
     def anticipate(self, past: npt.NDArray[np.float32]) -> Feature:
         """f̂_t, (D,), from the features before it, (n, D) with 1 ≤ n ≤ L."""
         whole = torch.from_numpy(np.array(full_window(past, self.window), np.float32)).to(self.device)
-        result: Feature = self.model(whole[None])[0, -1].float().cpu().numpy()
+        with computing_threads(self._threads, self.device):
+            result: Feature = self.model(whole[None])[0, -1].float().cpu().numpy()
         return result
 
 

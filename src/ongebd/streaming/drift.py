@@ -16,6 +16,27 @@ _SETTINGS: dict[str, dict[str, float | int]] = {
     "page-hinkley": {"min_instances": 8, "delta": 0.005, "threshold": 0.2, "alpha": 1 - 1e-4},
     "kswin": {"alpha": 0.005, "window_size": 30, "stat_size": 8, "seed": 0},
 }
+# What each may be. River itself checks little of it, and fails at the first score or never fires.
+_RANGES: dict[str, dict[str, tuple[float, float]]] = {
+    "adwin": {
+        "delta": (1e-12, 1),
+        "clock": (1, 100_000),
+        "min_window_length": (1, 100_000),
+        "grace_period": (0, 100_000),
+    },
+    "page-hinkley": {
+        "min_instances": (1, 100_000),
+        "delta": (-1e9, 1e9),
+        "threshold": (0, 1e9),
+        "alpha": (0, 1),
+    },
+    "kswin": {
+        "alpha": (0, 1),
+        "window_size": (2, 10_000),
+        "stat_size": (1, 5_000),
+        "seed": (0, 2**32 - 1),
+    },
+}
 _CLASSES = {"adwin": "ADWIN", "page-hinkley": "PageHinkley", "kswin": "KSWIN"}
 
 
@@ -26,10 +47,10 @@ class DriftHead:
 
     Args:
         name: "adwin", "page-hinkley" or "kswin".
-        settings: What river's class takes.
+        settings: Of that detector, all of them; see this module.
 
     Raises:
-        ConfigError: River does not take a setting.
+        ConfigError: A setting is outside its range.
         MissingExtraError: River is not installed.
     """
 
@@ -39,7 +60,7 @@ class DriftHead:
         except ModuleNotFoundError as problem:
             raise MissingExtraError.of(problem.name, "peers") from None
         self._class: Any = getattr(drift, _CLASSES[name])
-        self._settings: dict[str, Any] = dict(settings)
+        self._settings: dict[str, Any] = {**_checked(name, settings)}
         if name == "page-hinkley":
             self._settings["mode"] = "up"
         self._name = name
@@ -47,10 +68,7 @@ class DriftHead:
 
     def reset(self) -> None:
         """Forget everything."""
-        try:
-            self._detector = self._class(**self._settings)
-        except (TypeError, ValueError) as problem:
-            raise ConfigError(f"head {self._name}: {problem}") from None
+        self._detector = self._class(**self._settings)
         self.is_boundary = self.ready = False
         self.z = self.mean = self.std = self.threshold = 0.0
         self._count = 0
@@ -86,7 +104,7 @@ def make_drift_head(name: str, settings: str) -> DriftHead:
         settings: `name=value` pairs with commas between; the rest is as in this module.
 
     Raises:
-        ConfigError: A setting is unknown or no number.
+        ConfigError: A setting is unknown, no number or outside its range.
         MissingExtraError: River is not installed.
     """
     values = dict(_SETTINGS[name])
@@ -99,3 +117,17 @@ def make_drift_head(name: str, settings: str) -> DriftHead:
         except ValueError:
             raise ConfigError(f"head {name}: {key} must be a number, not {text!r}") from None
     return DriftHead(name, values)
+
+
+def _checked(name: str, settings: dict[str, float | int]) -> dict[str, float | int]:
+    """The settings, once it is known that the detector works with them."""
+    for key, (least, most) in _RANGES[name].items():
+        value = settings[key]
+        if not least <= value <= most:
+            raise ConfigError(f"head {name}: {key} must lie between {least:g} and {most:g}, not at {value}")
+    if name == "kswin" and settings["window_size"] < 2 * settings["stat_size"]:
+        raise ConfigError(
+            f"head {name}: window_size ({settings['window_size']}) must be at least twice stat_size"
+            f" ({settings['stat_size']}): the newest scores are held against as many of the others"
+        )
+    return settings

@@ -183,7 +183,7 @@ def _trained(
     if wanted is not None and found != wanted:
         raise ConfigError(f"{folder}: holds the weights of {found}, not of {wanted}")
     if found != ESTIMATOR:
-        baseline = TrainedBaseline(folder, device)
+        baseline = TrainedBaseline(folder, device, threads)
         backbone = _backbone(folder, baseline.about.backbone, baseline.dim, threads, device, weights)
         about = baseline.about
         return Model(
@@ -211,10 +211,13 @@ def _backbone(
         ConfigError: The one that is here is another, or gives features of another size.
     """
     name = identity.split("@")[0]
-    if name == backbones.DEFAULT:
-        backbone = backbones.get(name, threads=threads, weights=weights)
-    else:
-        backbone = backbones.get(name, threads=threads, weights=weights, device=device or "cpu")
+    if name not in backbones.names():
+        raise ConfigError(
+            f"{folder}: was trained on features of {identity!r}, and here there is none of that name, but"
+            f" {', '.join(backbones.names())}"
+        )
+    place = device if device is not None and backbones.takes_device(name) else "cpu"
+    backbone = backbones.get(name, threads=threads, weights=weights, device=place)
     if "@" in identity and backbone.identity != identity:
         raise ConfigError(
             f"{folder}: was trained on features of {identity}, and here there is {backbone.identity};"

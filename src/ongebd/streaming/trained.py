@@ -77,7 +77,7 @@ class TrainedModel:
                 raise MissingExtraError(f"{why}{hint}")
         from ongebd.estimator.torch_anticipator import TorchAnticipator
 
-        return TorchAnticipator(self.folder, self.name, device or "cpu")
+        return TorchAnticipator(self.folder, self.name, device or "cpu", threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,16 @@ def read_about(folder: Path) -> About:
         backbone, settings, summary = about["backbone"], dict(about["settings"]), str(about["summary"])
     except (KeyError, TypeError, ValueError) as problem:
         raise ConfigError(f"{where}: damaged ({problem}); train or export the model again") from None
-    return About(str(backbone), StreamConfig().changed(settings), summary)
+    if not isinstance(backbone, str):
+        raise ConfigError(f"{where}: damaged (backbone is {backbone!r}); train or export the model again")
+    try:
+        stream = StreamConfig().changed({str(name): value for name, value in settings.items()})
+        if missing := stream.missing():
+            raise ConfigError(f"there is no {', '.join(missing)}")
+        stream.rate(), stream.runs(), stream.discriminator(), stream.new_head()  # raises where out of range
+    except ConfigError as problem:
+        raise ConfigError(f"{where}: damaged ({problem}); train or export the model again") from None
+    return About(backbone, stream, summary)
 
 
 def method_in(folder: Path) -> str:

@@ -20,6 +20,7 @@ class TrainedBaseline:
     Args:
         folder: What `ongebd train` wrote.
         device: A torch device; None is the CPU.
+        threads: CPU threads for one frame.
 
     Attributes:
         about: Backbone, settings and summary.
@@ -30,9 +31,10 @@ class TrainedBaseline:
         MissingExtraError: Torch is not installed.
     """
 
-    def __init__(self, folder: Path, device: str | None = None) -> None:
+    def __init__(self, folder: Path, device: str | None = None, threads: int = 1) -> None:
         self.about = read_about(folder)
         self.name = folder.resolve().name
+        self._threads = threads
         for module in ("torch", "safetensors"):
             if find_spec(module) is None:
                 raise MissingExtraError.of(module, "train")
@@ -48,4 +50,4 @@ class TrainedBaseline:
         """A new stream's."""
         from ongebd.baselines.network_scorer import NetworkScorer
 
-        return NetworkScorer(self._network, self.name)
+        return NetworkScorer(self._network, self.name, self._threads)

@@ -15,6 +15,7 @@ from torch.optim import Optimizer
 
 from ongebd.errors import ConfigError
 from ongebd.training.config import TrainConfig
+from ongebd.training.data_identity import DataIdentity
 
 FORMAT = 1
 
@@ -40,8 +41,26 @@ class Progress:
     best_epoch: int = -1
 
 
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """What a checkpoint gave.
+
+    Attributes:
+        progress: How far its training had come.
+        knows_its_data: Whether it says on which data; those of older versions do not.
+    """
+
+    progress: Progress
+    knows_its_data: bool
+
+
 def save_checkpoint(
-    path: Path, config: TrainConfig, progress: Progress, model: nn.Module, optimizer: Optimizer
+    path: Path,
+    config: TrainConfig,
+    data: DataIdentity,
+    progress: Progress,
+    model: nn.Module,
+    optimizer: Optimizer,
 ) -> None:
     """Write a checkpoint, whole or not at all: a kill while writing leaves the one before.
 
@@ -51,6 +70,7 @@ def save_checkpoint(
     state = {
         "format": FORMAT,
         "config": config.to_dict(),
+        "data": data.to_dict(),
         "progress": asdict(progress),
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
@@ -70,29 +90,67 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    path: Path, config: TrainConfig, model: nn.Module, optimizer: Optimizer, device: torch.device
-) -> Progress:
-    """Bring everything back to where a checkpoint was written.
+    path: Path,
+    config: TrainConfig,
+    data: DataIdentity,
+    model: nn.Module,
+    optimizer: Optimizer,
+    device: torch.device,
+) -> Resumed:
+    """Bring everything back to where a checkpoint was written, if recipe and data are those of then.
 
     Raises:
-        ConfigError: It cannot be read, or was written by another recipe.
+        ConfigError: It cannot be read, or was written by another recipe or on other data; the files in its
+            folder are as they were.
     """
+    state = _read(path, device)
+    try:
+        written = TrainConfig(**state["config"])
+        then = DataIdentity.from_dict(state["data"]) if "data" in state else None
+    except ConfigError as problem:
+        raise ConfigError(
+            f"{path}: has settings that are refused now ({problem}); name another --out"
+        ) from None
+    except (KeyError, TypeError) as problem:
+        raise _damaged(path, problem) from None
+    written.require_same_recipe(config, str(path))
+    if then is not None:
+        then.require_same(data, str(path))
+    try:
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        torch.set_rng_state(state["random"].cpu())
+        if device.type == "cuda" and state["random_gpu"] is not None:
+            torch.cuda.set_rng_state(state["random_gpu"].cpu())
+        return Resumed(Progress(**state["progress"]), knows_its_data=then is not None)
+    except Exception as problem:  # noqa: BLE001 - torch raises whatever does not fit makes it trip over
+        raise ConfigError(
+            f"{path}: does not fit this network ({_short(problem)}); give the store of then, or name another"
+            " --out"
+        ) from None
+
+
+def _read(path: Path, device: torch.device) -> dict[str, Any]:
     try:
         state = torch.load(path, map_location=device, weights_only=True)
-        if state["format"] != FORMAT:
-            raise ConfigError(f"{path}: format {state['format']}, and this version reads {FORMAT}")
-        written = TrainConfig(**state["config"])
-    except ConfigError:
-        raise
+        if not isinstance(state, dict):
+            raise TypeError(f"holds {type(state).__name__}")
+        found = state["format"]
     except Exception as problem:  # noqa: BLE001 - torch raises whatever a damaged file makes it trip over
-        raise ConfigError(f"{path}: cannot be read ({type(problem).__name__}: {problem})") from None
-    written.require_same_recipe(config, str(path))
-    model.load_state_dict(state["model"])
-    optimizer.load_state_dict(state["optimizer"])
-    torch.set_rng_state(state["random"].cpu())
-    if device.type == "cuda" and state["random_gpu"] is not None:
-        torch.cuda.set_rng_state(state["random_gpu"].cpu())
-    return Progress(**state["progress"])
+        raise _damaged(path, problem) from None
+    if found != FORMAT:
+        raise ConfigError(f"{path}: format {found}, and this version reads {FORMAT}; name another --out")
+    return state
+
+
+def _damaged(path: Path, problem: Exception) -> ConfigError:
+    return ConfigError(
+        f"{path}: cannot be read ({type(problem).__name__}: {_short(problem)}); name another --out"
+    )
+
+
+def _short(problem: Exception) -> str:
+    return " ".join(str(problem).split())[:200]
 
 
 def seed_everything(seed: int) -> None:

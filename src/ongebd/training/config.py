@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import types
 from dataclasses import asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, get_type_hints
 
 from ongebd.baselines.methods import find_method
 from ongebd.data.targets import NEAR, LabelRule
 from ongebd.errors import ConfigError, MissingExtraError
 from ongebd.estimator.anticipator_config import AnticipatorConfig, Metric
-from ongebd.estimator.discriminator import BoundaryDiscriminator
-
-if TYPE_CHECKING:
-    from ongebd.streaming.config import StreamConfig
+from ongebd.evaluation.figures import FIGURES
+from ongebd.streaming.config import StreamConfig
+from ongebd.training.setting_types import as_type, checked
 
 ESTIMATOR = "estimator"
 """The paper's own method among those that can be trained."""
@@ -28,10 +26,25 @@ _MAY_CHANGE = frozenset(
     )
 )
 
+# The least and the most that whole numbers may be: beyond, memory or a library's own numbers end.
+_WHOLE = dict(
+    **dict.fromkeys(("window", "heads"), (1, 4096)),
+    **dict.fromkeys(("run", "batch"), (1, 2**20)),
+    **dict.fromkeys(("width", "ffn"), (1, 2**16)),
+    **dict.fromkeys(("seed", "split_seed"), (0, 2**63 - 1)),
+    **dict.fromkeys(("epochs", "validate_every", "validation_limit", "checkpoint_every"), (1, 2**63 - 1)),
+    layers=(1, 1000),
+    region=(0, 4096),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """How a model is trained. The paper's settings by default, ours where it is silent: docs/training.md."""
+    """How a model is trained. The paper's settings by default, ours where it is silent: docs/training.md.
+
+    Raises:
+        ConfigError: A setting is of another type or outside its range, or does not go with another one.
+    """
 
     store: str = ""
     """Folder of the features (`ongebd extract`)."""
@@ -138,13 +151,12 @@ class TrainConfig:
     """Write curves for TensorBoard into the out folder."""
 
     def __post_init__(self) -> None:
-        for name, least in (
-            *(("window", 1), ("region", 0), ("epochs", 1), ("batch", 1), ("run", 1), ("seed", 0)),
-            *(("split_seed", 0), ("validate_every", 1), ("validation_limit", 1), ("checkpoint_every", 1)),
-        ):
+        for name, hint in get_type_hints(type(self)).items():
+            object.__setattr__(self, name, checked(name, getattr(self, name), hint))
+        for name, (least, most) in _WHOLE.items():
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, int) and value >= least):
-                raise ConfigError(f"{name} must be a whole number of at least {least}, not {value!r}")
+            if value is not None and not least <= value <= most:
+                raise ConfigError(f"{name} must be a whole number from {least} to {most}, not {value}")
         if self.method != ESTIMATOR:
             find_method(self.method)
         elif self.network:
@@ -159,19 +171,18 @@ class TrainConfig:
         for name in ("lr", "alpha"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} must be above 0, not {getattr(self, name)}")
-        if not self.weight_decay >= 0:
-            raise ConfigError(f"weight_decay must be at least 0, not {self.weight_decay}")
+        for name in ("weight_decay", "near"):
+            if not getattr(self, name) >= 0:
+                raise ConfigError(f"{name} must be at least 0, not {getattr(self, name)}")
         if self.is_baseline and self.obd:
             raise ConfigError(
                 "without est and rest there is no error for the discriminator: set obd to false"
             )
-        BoundaryDiscriminator(
-            1.0 if self.tau is None else self.tau,
-            self.delta,
-            warmup=self.warmup,
-            min_std=self.min_std,
-            min_error=self.min_error,
-        )  # raises for values outside their range
+        if self.select_by not in FIGURES:
+            raise ConfigError(f"select_by must be one of {', '.join(FIGURES)}, not {self.select_by!r}")
+        # Everything that is made of the settings only after hours of training is made once now: it raises.
+        stream = self.stream(24.0, 1.0 if self.tau is None else self.tau)
+        stream.discriminator(), stream.runs()
         self.model(2048)
 
     @property
@@ -190,8 +201,6 @@ class TrainConfig:
 
     def stream(self, fps: float, tau: float) -> StreamConfig:
         """The settings of a stream with the trained model."""
-        from ongebd.streaming.config import StreamConfig  # here: training itself needs no stream
-
         return StreamConfig(
             fps=fps,
             tau=tau,
@@ -218,7 +227,7 @@ class TrainConfig:
                 close = get_close_matches(name, hints, n=1)
                 hint = f"did you mean {close[0]}?" if close else "see docs/training.md"
                 raise ConfigError(f"{prefix}unknown setting {name!r}: {hint}")
-            checked[name] = _as_type(value, hints[name], f"{prefix}{name}")
+            checked[name] = as_type(value, hints[name], f"{prefix}{name}")
         if checked.get("method", ESTIMATOR) != ESTIMATOR:  # whose own head is a fixed threshold
             checked.setdefault("obd", False)
         return replace(self, **checked)
@@ -269,33 +278,3 @@ def write_config(config: TrainConfig, path: Path) -> None:
     import yaml
 
     path.write_text(yaml.safe_dump(config.to_dict(), sort_keys=False), encoding="utf-8")
-
-
-def _as_type(value: Any, wanted: Any, where: str) -> Any:
-    """A value from YAML or from the command line as a setting's type."""
-    options = get_args(wanted) if get_origin(wanted) in (Union, types.UnionType) else (wanted,)
-    if type(None) in options and (value is None or value == "none"):
-        return None
-    kind = next(option for option in options if option is not type(None))
-    if get_origin(kind) is Literal:
-        if value in get_args(kind):
-            return value
-        raise ConfigError(f"{where} must be one of {', '.join(get_args(kind))}, not {value!r}")
-    if kind is bool:
-        answers = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-        answer = value if isinstance(value, bool) else answers.get(str(value).lower())
-        if answer is None:
-            raise ConfigError(f"{where} must be true or false, not {value!r}")
-        return answer
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ConfigError(f"{where} must be of type {kind.__name__}, not {value!r}")
-    try:
-        return kind(value) if kind is not int or not isinstance(value, float) else _whole(value)
-    except ValueError:
-        raise ConfigError(f"{where} must be of type {kind.__name__}, not {value!r}") from None
-
-
-def _whole(value: float) -> int:
-    if value != int(value):
-        raise ValueError
-    return int(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,10 +15,12 @@ from torch import Tensor, nn
 from ongebd.data.labelled import LabelledVideo
 from ongebd.data.numbers import FloatArray
 from ongebd.errors import ConfigError
+from ongebd.streaming.trained import ABOUT_FILE, read_about
 from ongebd.training.batches import BatchLoader, Features, place_features
 from ongebd.training.checkpoint import Progress, load_checkpoint, save_checkpoint, seed_everything
 from ongebd.training.config import TrainConfig, write_config
 from ongebd.training.curves import Curves
+from ongebd.training.data_identity import DataIdentity
 from ongebd.training.dataset import Dataset, open_dataset
 from ongebd.training.model_folder import MODEL
 from ongebd.training.processes import Processes, joined
@@ -97,16 +99,13 @@ def train(
         if not processes.is_first:
             watcher = Quiet()
 
-        # What is trained on, and where it goes.
-        out = _prepare_out(config, processes, resume)
+        # What is trained on.
+        out = _checked_out(config, resume)
         dataset = dataset or open_dataset(config)
         for note in dataset.notes:
             watcher.say(note)
-        device = processes.device
-        features = place_features(dataset.training, device, config.features_in)
-        where = config.features_in if processes.is_first else "host"  # only the first one validates
-        held_out = place_features(dataset.validation, device, where)
-        loader = _loader(config, dataset, features, processes)
+        device, data = processes.device, DataIdentity.of(dataset)
+        _runs_in_batch(config, dataset, processes)  # raises now for what could not be shared later
 
         # What is trained.
         seed_everything(config.seed)
@@ -116,14 +115,32 @@ def train(
         optimizer = task.optimizer(model, device)
         progress = Progress()
         if resume and (out / CHECKPOINT).exists():
-            progress = load_checkpoint(out / CHECKPOINT, config, model, optimizer, device)
+            resumed = load_checkpoint(out / CHECKPOINT, config, data, model, optimizer, device)
+            progress = resumed.progress
+            if not resumed.knows_its_data:
+                _check_best(out, dataset)
+                watcher.say(
+                    f"{out / CHECKPOINT}: an older version's, which does not say on what it was trained;"
+                    " make sure that store and labels are those of then"
+                )
             watcher.say(f"going on from epoch {progress.epoch}, step {progress.step}")
+
+        # All is in order: from here on something is written.
+        _begin_out(config, processes, out)
+        features = place_features(dataset.training, device, config.features_in)
+        where = config.features_in if processes.is_first else "host"  # only the first one validates
+        held_out = place_features(dataset.validation, device, where)
+        loader = _loader(config, dataset, features, processes)
         objective = prepared(task.objective(model), config, processes)
+
+        def keep() -> None:
+            if processes.is_first:
+                save_checkpoint(out / CHECKPOINT, config, data, progress, model, optimizer)
 
         # The training.
         curves = Curves(out if config.tensorboard and processes.is_first else None)
         while progress.epoch < config.epochs:
-            _epoch(config, progress, loader, objective, model, optimizer, processes, out, watcher)
+            _epoch(config, progress, loader, objective, optimizer, processes.device, keep, watcher)
             loss = progress.loss_sum / max(1, loader.steps(progress.epoch))
             row: dict[str, Any] = {"epoch": progress.epoch, "loss": loss}
             is_last = progress.epoch + 1 == config.epochs
@@ -142,8 +159,7 @@ def train(
             curves.epoch(row)
             progress.history.append(row)
             progress.epoch, progress.step, progress.loss_sum = progress.epoch + 1, 0, 0.0
-            if processes.is_first:
-                save_checkpoint(out / CHECKPOINT, config, progress, model, optimizer)
+            keep()
             processes.wait()
         curves.close()
 
@@ -167,17 +183,16 @@ def _epoch(
     progress: Progress,
     loader: BatchLoader,
     objective: StepFunction,
-    model: nn.Module,
     optimizer: torch.optim.Optimizer,
-    processes: Processes,
-    out: Path,
+    device: torch.device,
+    keep: Callable[[], None],
     watcher: Watcher,
 ) -> None:
     """One pass over the training videos, or what is left of it."""
     steps, began, first = loader.steps(progress.epoch), time.perf_counter(), progress.step
     losses: list[Tensor] = []  # on the device: looking at each would make the host wait
     for batch in loader.epoch(progress.epoch, skip=progress.step):
-        losses.append(train_step(objective, optimizer, batch, precision(config, processes.device)))
+        losses.append(train_step(objective, optimizer, batch, precision(config, device)))
         progress.step += 1
         write = bool(config.checkpoint_every) and progress.step % (config.checkpoint_every or 1) == 0
         if write or progress.step % _LOSS_EVERY == 0 or progress.step == steps:
@@ -192,21 +207,26 @@ def _epoch(
                 )
             speed = (progress.step - first) * loader.windows_in_batch / (time.perf_counter() - began)
             watcher.step(progress.epoch, progress.step, steps, progress.loss_sum / progress.step, speed)
-        if write and processes.is_first:
-            save_checkpoint(out / CHECKPOINT, config, progress, model, optimizer)
+        if write:
+            keep()
 
 
-def _loader(config: TrainConfig, dataset: Dataset, features: Features, processes: Processes) -> BatchLoader:
+def _runs_in_batch(config: TrainConfig, dataset: Dataset, processes: Processes) -> int:
+    """How many runs a batch has, once it is known that the processes can share them evenly."""
     runs = max(1, config.batch // dataset.tape.run)
     if runs % processes.world:
         raise ConfigError(
             f"batch / run ({runs}) must be a multiple of the {processes.world} processes; change batch or run"
         )
+    return runs
+
+
+def _loader(config: TrainConfig, dataset: Dataset, features: Features, processes: Processes) -> BatchLoader:
     return BatchLoader(
         dataset.tape,
         features,
         processes.device,
-        runs=runs,
+        runs=_runs_in_batch(config, dataset, processes),
         seed=config.seed,
         balanced=task_of(config).balanced,
         rank=processes.rank,
@@ -233,13 +253,31 @@ def _validate(
     )
 
 
-def _prepare_out(config: TrainConfig, processes: Processes, resume: bool) -> Path:
-    """The folder of the results, made if it is not there."""
+def _checked_out(config: TrainConfig, resume: bool) -> Path:
+    """The folder of the results, untouched, once it is known that a training may begin or go on in it."""
     if not config.out:
         raise ConfigError("no folder for the results: say --out, or out in the configuration")
     out = Path(config.out)
     if (out / CHECKPOINT).exists() and not resume:
         raise ConfigError(f"{out}: a training is in it already; say --resume to go on, or another --out")
+    return out
+
+
+def _check_best(out: Path, dataset: Dataset) -> None:
+    """Hold the data against the best model so far, where the checkpoint itself says nothing of them."""
+    if not (out / MODEL / ABOUT_FILE).exists():
+        return
+    about = read_about(out / MODEL)
+    if (about.backbone, about.settings.fps) != (dataset.backbone, dataset.fps):
+        raise ConfigError(
+            f"{out / MODEL}: was trained on features of {about.backbone!r} at {about.settings.fps} frames a"
+            f" second, not of {dataset.backbone!r} at {dataset.fps}; give the store of then, or name another"
+            " --out"
+        )
+
+
+def _begin_out(config: TrainConfig, processes: Processes, out: Path) -> None:
+    """Make the folder of the results if it is not there, and write the settings into it."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         if processes.is_first:
@@ -247,7 +285,6 @@ def _prepare_out(config: TrainConfig, processes: Processes, resume: bool) -> Pat
     except OSError as problem:
         raise ConfigError(f"{out}: cannot be written to ({problem.strerror}); name another --out") from None
     processes.wait()
-    return out
 
 
 def _line(row: dict[str, Any], select_by: str) -> str:

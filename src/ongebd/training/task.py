@@ -32,7 +32,8 @@ from ongebd.training.layout import network_settings
 from ongebd.training.model_folder import save_model
 from ongebd.training.objective import Objective
 
-_STREAMS = 16  # that are scored beside each other
+# Streams that are scored beside each other, and their frames together: memory does not grow with length.
+_STREAMS, _FRAMES = 16, 8192
 
 
 class Task(Protocol):
@@ -175,8 +176,7 @@ class BaselineTask:
             for video, end in zip(videos, ends, strict=True)
             for first, last in stretches(video.epochs)
         ]
-        spans.sort(key=lambda span: span[1] - span[0])
-        groups = [spans[start : start + _STREAMS] for start in range(0, len(spans), _STREAMS)]
+        groups = beside_each_other(spans)
         out = np.full(int(ends[-1]) if len(ends) else 0, np.nan)
         # A shorter stream goes on with its last frame: methods are online, so that nothing before changes.
         rows = (
@@ -223,6 +223,18 @@ class BaselineTask:
         """See `Task`."""
         shape: Any = _online(network).shape
         return {"method": self.name, "parameters": parameter_count(network), **asdict(shape)}
+
+
+def beside_each_other(spans: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Stretches (first, end) in groups of like length, the longest of each last; the longer, the fewer."""
+    groups: list[list[tuple[int, int]]] = []
+    for span in sorted(spans, key=lambda span: span[1] - span[0]):
+        room = min(_STREAMS, _FRAMES // (span[1] - span[0]))
+        if groups and len(groups[-1]) < room:
+            groups[-1].append(span)
+        else:
+            groups.append([span])
+    return groups
 
 
 class BaselineObjective(nn.Module):
