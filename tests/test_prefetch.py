@@ -82,3 +82,18 @@ def test_the_thread_is_gone_after_an_error_of_the_consumer():
     with pytest.raises(ZeroDivisionError), closing(prefetch(iter(int, 1), name=NAME)) as ahead:
         print(1 / next(ahead))
     assert not running()
+
+
+def test_a_wait_of_the_thread_is_ended_when_it_is_closed():
+    awake = threading.Event()
+
+    def items():
+        yield 1
+        assert awake.wait(20), "nobody woke it"
+
+    ahead = prefetch(items(), name=NAME, wake=awake.set)
+    assert next(ahead) == 1
+    began = time.monotonic()
+    ahead.close()
+    assert awake.is_set()
+    assert time.monotonic() - began < 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -18,11 +18,17 @@ class _Failed:
         self.error = error
 
 
-def prefetch(items: Iterable[T], ahead: int = 4, name: str = "ongebd-decode") -> Generator[T, None, None]:
+def prefetch(
+    items: Iterable[T],
+    ahead: int = 4,
+    name: str = "ongebd-decode",
+    wake: Callable[[], object] = lambda: None,
+) -> Generator[T, None, None]:
     """Yield the same items in the same order, made by a thread at most `ahead` items early.
 
     An error in the thread is raised here, after the items that came before it. When the generator is
-    closed or dropped, the thread stops after the item that it is working on, and is joined.
+    closed or dropped, or whoever waits in it is interrupted, `wake` is called, which may end the thread's
+    wait for its item; the thread stops after the item that it is working on, and is joined.
     """
     todo: queue.Queue[object] = queue.Queue(maxsize=ahead)
     stopped = threading.Event()
@@ -53,6 +59,7 @@ def prefetch(items: Iterable[T], ahead: int = 4, name: str = "ongebd-decode") ->
             yield item  # type: ignore[misc]  # the queue holds T, _DONE and _Failed only
     finally:
         stopped.set()
+        wake()
         while not todo.empty():
             with suppress(queue.Empty):
                 todo.get_nowait()

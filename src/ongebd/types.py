@@ -51,12 +51,15 @@ class Boundary:
         decided: Time of the frame at which the run was known to be over, and so the centre known.
         score: The largest z of the run: how many standard deviations the error stood above the recent mean.
             Of a learned model: its score at the onset, in [0, 1].
+        onset_known: Time of the frame at which the onset was known: the onset itself for an online method,
+            later for one that looks ahead. None where that is not told.
     """
 
     time: float
     onset: float
     decided: float
     score: float
+    onset_known: float | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import pytest
 from ongebd.benchmark import run as run_module
 from ongebd.benchmark import timing
 from ongebd.cli import main
+from ongebd.cli.bench import bench
 
 ONE = ["bench", "--methods", "persistence", "--repeats", "1", "--seconds", "0.001"]
 QUICK = [*ONE, "--streams", "0"]
@@ -32,6 +33,27 @@ def test_tables_on_the_terminal_and_files(tmp_path, capsys):
     said = json.loads((tmp_path / "bench.json").read_text())
     assert said["plan"]["streams"] == []
     assert {file.name for file in tmp_path.iterdir()} == {"bench.md", "bench.json", "bench.png"}
+
+
+def test_what_was_measured_is_on_disk_though_it_cannot_be_shown(tmp_path, monkeypatch):
+    def gone(*_):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("ongebd.cli.bench.print_tables", gone)
+    with pytest.raises(BrokenPipeError):
+        bench(
+            methods="persistence", streams="0", repeats=1, seconds=0.001, out=tmp_path / "bench", quiet=True
+        )
+    assert {file.name for file in (tmp_path / "bench").iterdir()} == {"bench.md", "bench.json", "bench.png"}
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_measured(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("ongebd.cli.bench.Bench", None)
+    (tmp_path / "file").write_text("x")
+    for out in (tmp_path / "file", tmp_path / "file" / "below" / "it"):
+        assert main([*QUICK, "--out", str(out)]) == 2
+        (line,) = capfd.readouterr().err.strip().splitlines()
+        assert "is a file; name a folder" in line
 
 
 def test_nothing_is_written_unasked(capsys, tmp_path, monkeypatch):

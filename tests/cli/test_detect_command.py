@@ -61,8 +61,8 @@ def test_results_stand_in_the_folder_under_the_name_of_the_video(two_shots: Path
     header, boundary, end = records(tmp_path / "two shots.jsonl")
     assert header["type"] == "header"
     assert header["settings"]["fps"] == 24.0
-    assert set(boundary) == {"type", "time", "onset", "decided", "score"}
-    assert boundary["onset"] == 2.0
+    assert set(boundary) == {"type", "time", "onset", "decided", "score", "onset_known"}
+    assert boundary["onset"] == boundary["onset_known"] == 2.0
     assert boundary["onset"] <= boundary["time"] < boundary["decided"]
     assert end["type"] == "end"
     assert end["complete"] is True
@@ -181,7 +181,7 @@ def test_openvino_finds_the_same_boundary(two_shots: Path, tmp_path: Path) -> No
     assert main(["detect", str(two_shots), "--out", str(tmp_path), "-q", *OBD, "--runtime", "openvino"]) == 0
     header, boundary, _ = records(tmp_path / "two shots.jsonl")
     assert (header["runtime"], header["precision"]) == ("openvino", "float32")
-    assert boundary["onset"] == 2.0
+    assert boundary["onset"] == boundary["onset_known"] == 2.0
 
 
 def test_in_a_batch_the_good_ones_go_on_and_the_bad_ones_are_named(
@@ -280,6 +280,49 @@ def test_what_was_found_before_a_stop_is_on_disk(
         assert process.returncode == 130
         assert recording.end is not None
         assert recording.end.complete is False
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("came", ["nothing", "some of it"])
+def test_a_source_that_says_no_more_does_not_hold_up_a_stop(
+    stop: signal.Signals, came: str, tmp_path: Path, make_video: Maker, make_scene: Maker
+) -> None:
+    video = make_video(tmp_path / "live.ts", [make_scene(1)] * 48, rate=24)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ongebd", "detect", "-", "--out", str(tmp_path / "out"), *OBD],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    if came == "some of it":
+        process.stdin.write(video.read_bytes())
+        process.stdin.flush()
+    deadline = time.monotonic() + 30
+    while not _waits_for_its_source(process.pid):
+        assert time.monotonic() < deadline, "it does not come to wait"
+        time.sleep(0.1)
+    process.send_signal(stop)
+    code = process.wait(timeout=20)  # the pipe is open all the while, and its writer silent
+    err = process.stderr.read() if process.stderr else b""
+    process.stdin.close()
+    assert code == 130
+    assert b"Traceback" not in err
+
+
+def _waits_for_its_source(pid: int) -> bool:
+    """Whether a process has begun, and has nothing to do now."""
+
+    def spent() -> int:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    if not Path("/proc").is_dir():
+        time.sleep(5)
+        return True
+    before = spent()
+    time.sleep(0.5)
+    return before > 20 and spent() - before <= 3  # hundredths of a second
 
 
 def test_a_video_shorter_than_the_cold_start_has_an_empty_result(

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ongebd.cli import main
 from ongebd.data import read_labels
 from ongebd.data.composites import (
     BOUNDARY_KINDS,
@@ -280,6 +281,49 @@ def test_clips_of_one_setting_are_found_by_name_and_picture_or_given(
     given_ones = read_clips([clip_folder], groups=table)
     assert {clip.name for clip in given_ones.groups()["mine"]} == {"solo.mp4", "wide.mp4"}
     assert any("1 names are no clips, such as 'gone'" in line for line in given_ones.warnings)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("g.csv", "file,group\nsolo,one\nwide, \n", "line 3: the group is empty"),
+        ("g.csv", "file,group\n,one\n", "line 2: the file is empty"),
+        ("g.csv", "file,group\nsolo,one\nsolo,two\n", "line 3: 'solo' has two groups"),
+        ("g.json", '{"solo": "one", "wide": ""}', "the group of 'wide' is empty"),
+        ("g.json", '{"solo": 3}', "groups are a JSON object"),
+        ("g.json", '{"solo": ' * 200_000, "nested too deeply"),
+        ("g.csv", "\ufeff", "the file is empty"),
+    ],
+)
+def test_groups_that_say_nothing_are_refused(
+    clip_folder: Path, tmp_path: Path, name: str, content: str, complaint: str
+) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(LabelError, match=complaint):
+        read_clips([clip_folder / "solo.mp4", clip_folder / "wide.mp4"], groups=tmp_path / name)
+
+
+def test_clips_whose_names_are_no_utf_8_are_composed_like_others(
+    clip_folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "clips"
+    shutil.copytree(clip_folder, folder)
+    odd = os.fsdecode(b"caf\xe9_\xff.mp4")
+    (folder / "solo.mp4").rename(folder / odd)
+    library = read_clips([folder])
+    config = small(videos=3, split="0.4,0.3,0.3", seconds=(3, 4), boundaries="cut,framing")
+    made = list(compose(library, config, tmp_path / "made"))
+    read = read_composites(tmp_path / "made")
+    assert odd in read.clips
+    assert list(read.videos.values()) == made
+    assert any(odd in video.clips for video in made)
+    write_contact_sheet(read)
+    groups = tmp_path / "groups.json"
+    groups.write_text(json.dumps({odd: "mine", "wide.mp4": "mine"}))
+    assert {clip.name for clip in read_clips([folder], groups=groups).groups()["mine"]} == {odd, "wide.mp4"}
+    command = ["compose", str(folder), "--out", str(tmp_path / "again"), "--videos", "3", "--size", "64"]
+    assert main([*command, "--seconds", "3,4", "--split", "0.4,0.3,0.3"]) == 0
+    assert "Traceback" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("sought", ["right", "other pictures", "nothing"])

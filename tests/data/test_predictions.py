@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ongebd.data import PredictionSet, as_label_set, read_predictions
+from ongebd.data.labels import read_ids, read_labels
 from ongebd.errors import LabelError
 from ongebd.evaluation import evaluate, relative_distance
 
@@ -34,9 +36,68 @@ def test_our_jsonl_gives_centres_onsets_and_decisions_under_the_sources_stem(tmp
     video = predictions.videos["a clip"]
     assert video.decided is not None
     assert (video.decided.tolist(), video.complete, predictions.kind) == ([2.2], True, "ongebd-jsonl")
-    onsets = predictions.at("onset")
-    assert times(onsets) == {"a clip": [1.9]}
-    assert onsets.videos["a clip"].decided.tolist() == [1.9]  # type: ignore[union-attr]
+    assert times(predictions.at("onset")) == {"a clip": [1.9]}
+
+
+def onset_decisions(path: Path) -> list[float] | None:
+    (video,) = read_predictions(path).at("onset").videos.values()
+    return None if video.decided is None else video.decided.tolist()
+
+
+@pytest.mark.parametrize(
+    ("settings", "known", "decided"),
+    [
+        ({}, [None, None], None),
+        ({"max_run": 1.0}, [None, None], None),
+        ({"max_run": 1.0}, [2.0, 6.5], [2.0, 6.5]),
+        ({"max_run": 1.0}, [2.0, None], None),  # a part is not enough
+        ({"max_run": 0.0}, [None, None], [2.2, 7.0]),  # the onset decides the boundary
+        ({"max_run": False}, [None, None], None),
+        (7, [None, None], None),
+    ],
+)
+def test_an_onset_was_known_when_the_file_says_so_and_else_nobody_guesses(
+    tmp_path: Path, settings: object, known: list[float | None], decided: list[float] | None
+) -> None:
+    late = {**BOUNDARY, "time": 6.0, "onset": 5.9, "decided": 7.0}
+    records = [
+        record if when is None else {**record, "onset_known": when}
+        for record, when in zip((BOUNDARY, late), known, strict=True)
+    ]
+    path = tmp_path / "out.jsonl"
+    path.write_text(lines({**HEADER, "settings": settings}, *records, END))
+    assert onset_decisions(path) == decided
+
+
+def test_json_and_csv_may_say_when_each_onset_was_known(tmp_path: Path) -> None:
+    for extra, column, decided in (({"onsets_known": [2.4]}, ",onset_known", [2.4]), ({}, "", None)):
+        value = {"times": [2.0], "decided": [2.2], "onsets": [1.9], **extra}
+        (tmp_path / "p.json").write_text(json.dumps({"v": value}))
+        (tmp_path / "p.csv").write_text(f"id,time,decided,onset{column}\nv,2.0,2.2,1.9{column and ',2.4'}\n")
+        assert onset_decisions(tmp_path / "p.json") == onset_decisions(tmp_path / "p.csv") == decided
+
+
+@pytest.mark.parametrize("known", ['"soon"', "NaN", "true"])
+def test_a_moment_that_is_no_number_is_refused(tmp_path: Path, known: str) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text(lines(HEADER, BOUNDARY).replace('"score"', f'"onset_known": {known}, "score"'))
+    with pytest.raises(LabelError, match="line 2, onset_known: "):
+        read_predictions(path)
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\u0085", "\u000b", "\u000c", "\u001c", "\u001e"])
+def test_only_a_line_feed_ends_a_record(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "out.jsonl"
+    header = {**HEADER, "source": f"a{separator}clip.mp4"}
+    records = (header, BOUNDARY, END)
+    path.write_text(
+        "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in records), encoding="utf-8"
+    )
+    predictions = read_predictions(path)
+    assert times(predictions) == {f"a{separator}clip": [2.0]}
+    assert predictions.videos[f"a{separator}clip"].complete
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert times(read_predictions(path)) == times(predictions)
 
 
 def test_a_folder_is_one_video_a_file(tmp_path: Path) -> None:
@@ -53,6 +114,12 @@ def test_a_folder_is_one_video_a_file(tmp_path: Path) -> None:
     [
         ("C:\\films\\a.b.mp4", "a.b"),
         ("https://host/live/cam.m3u8?token=1", "cam"),
+        ("RTSP://host/cam.sdp?channel=1", "cam"),
+        ("http:/host/cam.mp4?a", "cam"),  # as pathlib leaves it
+        ("films/what?.mp4", "what?"),
+        ("what?01.mp4", "what?01"),
+        ("C:/films/what?01.mp4", "what?01"),
+        ("file:///films/what?01.mp4", "what?01"),
         (None, "out"),
         ("", "out"),
     ],
@@ -128,6 +195,9 @@ def read_from(values: dict[str, list[float]]) -> dict[str, object]:
         ("p.jsonl", lines(HEADER, {"type": "boundary", "time": 1.0}), "line 2: a boundary without 'onset'"),
         ("p.jsonl", lines(HEADER) + "oops\n" + lines(END), "line 2: not JSON"),
         ("p.jsonl", lines(HEADER, HEADER), "line 2: a second header of video 'a clip'"),
+        ("p.jsonl", "[" * 200_000 + "\n" + lines(END), "line 1: not JSON (nested too deeply)"),
+        ("p.jsonl", lines(HEADER) + '{"type": ' * 200_000 + "\n" + lines(END), "line 2: not JSON"),
+        ("p.json", '{"v": ' * 200_000, "nested too deeply"),
         ("p.jsonl", lines({"type": "note"}), "no header and no boundary"),
         ("p.jsonl", lines(HEADER, [1]), "line 2: an object is wanted"),
         ("p.mp4", "x", "predictions are a folder or end in .jsonl"),
@@ -141,6 +211,29 @@ def test_a_bad_file_gets_one_clear_line(tmp_path: Path, name: str, content: str,
         read_predictions(path)
     assert complaint in str(refused.value)
     assert name in str(refused.value)
+
+
+@pytest.mark.parametrize("blank", [b"\xef\xbb\xbf", b"\xef\xbb\xbf\n", b"\xef\xbb\xbf  \r\n \n", b"\n\n"])
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".jsonl", ".pkl"])
+def test_a_file_with_nothing_in_it_but_a_byte_order_mark_is_an_empty_one(
+    tmp_path: Path, blank: bytes, suffix: str
+) -> None:
+    path = tmp_path / f"blank{suffix}"
+    path.write_bytes(blank)
+    for read in (read_predictions, *((read_labels, read_ids) if suffix == ".csv" else ())):
+        with pytest.raises(LabelError, match="the file is empty"):
+            read(path)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [{"1": [1.0], 1: [2.0]}, {b"v": [1.0], "v": []}, {"1.5": {"times": [1.0]}, 1.5: {"times": [2.0]}}],
+)
+def test_two_keys_of_a_pickle_that_are_one_id_are_refused(tmp_path: Path, entries: dict[object, Any]) -> None:
+    path = tmp_path / "p.pkl"
+    path.write_bytes(pickle.dumps(entries))
+    with pytest.raises(LabelError, match=r"p\.pkl: video '.*': stands twice"):
+        read_predictions(path)
 
 
 def test_a_folder_without_results_and_one_with_a_video_twice_are_refused(tmp_path: Path) -> None:

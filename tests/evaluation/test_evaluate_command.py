@@ -131,10 +131,24 @@ def test_the_report_can_be_read_and_its_pictures_are_there(files: dict[str, Path
 def test_onsets_are_scored_where_asked_and_the_report_says_so(files: dict[str, Path]) -> None:
     found = report(files, "--score", "onset")
     assert found["scored"] == "onset"
-    assert found["delay"]["median"] == pytest.approx(1.9 - 2.0)
+    assert found["delay"]["median"] is None
+    assert found["delay"]["why_none"] == "the predictions do not say when each onset was known"
+    assert "why_none" in found["f1_within_delay"]
+    assert not (files["report"] / "delays.png").exists()
     text = (files["report"] / "report.md").read_text()
     assert "the onset" in text
     assert "the centre" not in text
+
+
+def test_the_delay_of_an_onset_runs_to_when_it_was_known(files: dict[str, Path]) -> None:
+    path = files["run"] / "x_aaaaaaaaaaa_000001.jsonl"
+    records = [json.loads(line) for line in path.read_text().split("\n") if line]
+    for record in records:
+        if record["type"] == "boundary":
+            record["onset_known"] = record["onset"] + 3.0
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert report(files, "--score", "onset")["delay"]["median"] == pytest.approx(1.9 + 3.0 - 2.0)
+    assert report(files)["delay"]["median"] == pytest.approx(2.4 - 2.0)  # the centre's is another
 
 
 def test_predictions_without_decisions_have_no_delay_and_say_why(files: dict[str, Path]) -> None:
@@ -275,7 +289,7 @@ def test_a_report_that_cannot_be_written_leaves_nothing_behind(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     assert run(files, "--out", str(tmp_path / "file" / "report")) == 2
-    assert "the report cannot be written there" in capsys.readouterr().err
+    assert "file is a file; name a folder" in capsys.readouterr().err
     assert (tmp_path / "file").read_text() == "in the way"
 
 
@@ -371,6 +385,25 @@ def test_a_second_report_leaves_nothing_of_the_first(files: dict[str, Path]) -> 
     report(files, predictions="run2.json")
     names = {file.name for file in files["report"].iterdir()}
     assert names == {"report.md", "report.json", "f1_against_threshold.png", "notes.txt"}
+
+
+@pytest.mark.parametrize("which", ["--labels", "--predictions", "--compare", "--ids"])
+@pytest.mark.parametrize("name", ["report.json", "report.md"])
+def test_a_report_is_never_written_over_what_was_read_for_it(
+    files: dict[str, Path], capsys: Any, which: str, name: str
+) -> None:
+    folder = files["report"]
+    folder.mkdir()
+    given = {"--labels": files["labels.pkl"], "--predictions": files["run2.json"]}
+    content = b"id\naaaaaaaaaaa\n" if which == "--ids" else given.get(which, files["run2.json"]).read_bytes()
+    (folder / name).write_bytes(content)
+    given[which] = folder / name
+    arguments = [str(part) for pair in given.items() for part in pair]
+    assert main(["evaluate", *arguments, "--resamples", "0", "--out", str(folder)]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "would be written over" in line
+    assert (folder / name).read_bytes() == content
+    assert [path.name for path in folder.iterdir()] == [name]
 
 
 def test_a_folder_in_the_place_of_a_report_is_refused_before_anything_is_written(

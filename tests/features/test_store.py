@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import multiprocessing
 import os
 import pickle
@@ -141,6 +142,8 @@ def test_other_features_are_never_mixed_in(store: FeatureStore, change: dict[str
         (np.full((2, DIM), 1e6), [0, 1], [0, 0], 1.0, "too large for float16"),
         (np.ones((2, DIM)), [0, np.inf], [0, 0], 1.0, "a time or a duration that is no number"),
         (np.ones((2, DIM)), [0, 1], [0, 0], np.nan, "a time or a duration that is no number"),
+        (np.ones((3, DIM)), [0, 2, 1], [0, 0, 0], 3.0, "a time that decreases, 1 s after 2 s at frame 2"),
+        (np.ones((3, DIM)), [0, 2, 1], [0, 0, 1], 3.0, "a time that decreases"),  # in a new epoch neither
     ],
 )
 def test_what_does_not_fit_is_refused_and_changes_nothing(
@@ -198,6 +201,37 @@ def test_a_broken_line_in_the_middle_is_refused_with_its_number(store: FeatureSt
     index.write_bytes(lines[0] + b'{"id": "b", "sha\n' + lines[2])
     with pytest.raises(StoreError, match=r"index.jsonl, line 2: damaged"):
         FeatureStore.open(store.path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *((field, value) for field in ("shard", "offset", "frames") for value in ("2", 2.0, -1, True, None)),
+        *(("duration", value) for value in ("1.0", None, True, float("nan"), float("inf"), 10**400)),
+        *((field, value) for field in ("id", "source") for value in (3, None, ["a"])),
+    ],
+)
+def test_a_field_of_another_kind_is_refused_when_the_store_is_opened(
+    store: FeatureStore, field: str, value: object
+) -> None:
+    put(store, "a", 1)
+    index = store.path / "index.jsonl"
+    index.write_text(json.dumps(json.loads(index.read_text()) | {field: value}) + "\n")
+    with pytest.raises(StoreError, match=r"index.jsonl, line 1: damaged"):
+        FeatureStore.open(store.path)
+
+
+def test_what_is_nested_too_deeply_is_refused_in_the_index_and_in_the_header(store: FeatureStore) -> None:
+    put(store, "a", 1)
+    for name, said in (("index.jsonl", "line 1: damaged"), ("store.json", "damaged, or not the header")):
+        (store.path / name).write_text("[" * 200_000 + "\n")
+        with pytest.raises(StoreError, match=said):
+            FeatureStore.open(store.path)
+
+
+def test_frames_of_one_time_are_kept(store: FeatureStore) -> None:
+    store.add("a", features_of(1, 3), [0.0, 0.5, 0.5], [0, 0, 1], 1.0, "a.mp4")
+    assert store["a"].times.tolist() == [0.0, 0.5, 0.5]
 
 
 def test_a_lost_index_does_not_make_the_features_writable_space(store: FeatureStore) -> None:

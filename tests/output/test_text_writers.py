@@ -50,6 +50,14 @@ def test_a_jsonl_file_is_a_header_boundaries_and_an_end(
     }
 
 
+def test_a_record_that_is_nested_too_deeply_is_refused(tmp_path: Path, header: RunHeader) -> None:
+    path = tmp_path / "a.jsonl"
+    JsonlSink(path, header)
+    path.write_text(path.read_text("utf-8") + "[" * 200_000 + "\n", "utf-8")
+    with pytest.raises(LabelError, match=r"a\.jsonl, line 2: not a JSON record"):
+        read_jsonl(path)
+
+
 # A byte of a file name that is not UTF-8 comes as a lone surrogate.
 any_character = st.characters(exclude_categories=["Cs"]) | st.characters(
     min_codepoint=0xDC80, max_codepoint=0xDCFF

@@ -93,7 +93,7 @@ def test_a_stop_in_one_thread_leaves_the_others_alone():
 def test_a_pipe_is_waited_for_as_long_as_was_said_and_no_longer():
     read, write = os.pipe()
     try:
-        end = PipeEnd(read, Connecting(read_timeout=0.3))
+        end = PipeEnd(read, Connecting(read_timeout=0.3, live=True))
         os.write(write, b"abc")
         assert end.read(10) == b"abc"
         began = time.monotonic()

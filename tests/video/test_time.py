@@ -7,6 +7,10 @@ from fractions import Fraction
 
 import av
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ongebd.video.clock import Unwrapped
 
 B_FRAMES = {"preset": "medium", "bf": "3"}
 STEADY = [Fraction(n, 25) for n in range(30)]
@@ -96,6 +100,66 @@ def test_a_step_back_begins_an_epoch_and_time_goes_on(
     assert [(epoch.number, round(epoch.time, 6)) for epoch in video.epochs] == [(1, 1.2), (2, 2.4)]
     assert "stepped back by 1.16 s" in video.epochs[0].reason
     assert video.duration == Fraction(90, 25)
+
+
+@pytest.mark.parametrize("seconds", [30, 59, 62, 90, 7200, 40_000])
+def test_a_step_back_of_any_length_is_one(tmp_path, make_video, make_numbered, read, seconds):
+    # FFmpeg takes one of more than a minute for a wrap of the counter, and adds 26.5 hours.
+    late = make_video(tmp_path / "late.ts", make_numbered(30), pts=range(25 * seconds, 25 * seconds + 30))
+    early = make_video(tmp_path / "early.ts", make_numbered(30))
+    joined = tmp_path / "joined.ts"
+    joined.write_bytes(late.read_bytes() + early.read_bytes())
+    video, frames = read(joined)
+    assert [frame.time for frame in frames] == [Fraction(n, 25) for n in range(60)]
+    assert [round(epoch.time, 6) for epoch in video.epochs] == [1.2]
+    assert "stepped back" in video.epochs[0].reason
+    assert not any("claims" in warning for warning in video.warnings)
+
+
+@pytest.mark.parametrize("options", [{}, B_FRAMES], ids=["plain", "b-frames"])
+def test_a_counter_that_begins_again_goes_on(tmp_path, make_video, make_numbered, read, options):
+    begin = 2**33 - 126_000 - 40 * 3600  # the muxer adds 1.4 s
+    path = make_video(
+        tmp_path / "wrap.ts",
+        make_numbered(60),
+        pts=range(begin, begin + 60 * 3600, 3600),
+        time_base=Fraction(1, 90_000),
+        options=options,
+    )
+    video, frames = read(path)
+    assert [frame.time for frame in frames] == [Fraction(n, 25) for n in range(60)]
+    assert video.epochs == []
+
+
+@given(st.lists(st.integers(-(2**31), 2**31), max_size=40), st.integers(0, 2**33 - 1))
+def test_a_counter_of_33_bits_is_unwrapped_whatever_comes(steps, first):
+    true, unwrapped = first, Unwrapped()
+    assert unwrapped(first) == first
+    for step in steps:
+        true += step
+        assert unwrapped(true % 2**33) == true
+
+
+@pytest.mark.parametrize("ending", ["mkv", "webm", "mp4"])
+def test_a_video_that_begins_late_is_not_called_cut_off(tmp_path, make_video, make_numbered, read, ending):
+    codec = "libvpx" if ending == "webm" else "libx264"
+    path = make_video(tmp_path / f"late.{ending}", make_numbered(30), codec=codec, pts=range(250, 280))
+    video, frames = read(path)
+    assert [frame.time for frame in frames] == STEADY
+    assert video.warnings == []
+    assert video.expected_duration == pytest.approx(30 / 25, abs=0.05)
+
+
+def test_the_end_is_the_last_frames_where_frames_are_reordered_around_a_gap(
+    tmp_path, make_video, make_numbered, read
+):
+    ticks = [40 * n + (5000 if n > 12 else 0) for n in range(30)]
+    path = make_video(
+        tmp_path / "gap.mp4", make_numbered(30), pts=ticks, time_base=Fraction(1, 1000), options=B_FRAMES
+    )
+    video, frames = read(path)
+    assert [frame.time for frame in frames] == [Fraction(tick, 1000) for tick in ticks]
+    assert float(video.duration) == pytest.approx(6.2, abs=0.05)
 
 
 def test_duplicate_stamps_give_equal_times_and_no_epoch(tmp_path, make_video, make_numbered, read):

@@ -11,8 +11,7 @@ from ongebd.benchmark.plot import draw
 from ongebd.benchmark.result import BenchResult, MethodResult, to_json
 from ongebd.benchmark.timing import Cell, Spread, percentiles, ratio
 from ongebd.benchmark.video import PYSCENEDETECT
-from ongebd.errors import ConfigError
-from ongebd.evaluation.report import markdown_table
+from ongebd.evaluation.report import markdown_table, write_files
 from ongebd.evaluation.report_tables import NOTHING, Table
 
 FILES = ("bench.md", "bench.json", "bench.png")
@@ -67,17 +66,7 @@ def write_bench(result: BenchResult, folder: Path) -> list[Path]:
         "bench.json": text.encode("utf-8", "backslashreplace"),
         "bench.png": draw(result),
     }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in contents.items():
-            unfinished = folder / f".{name}.new"
-            unfinished.write_bytes(content)
-            unfinished.replace(folder / name)
-    except OSError as problem:
-        raise ConfigError(
-            f"--out {folder}: cannot be written to ({problem.strerror}); name another"
-        ) from None
-    return [folder / name for name in contents]
+    return write_files(folder, contents)
 
 
 def _machine_table(result: BenchResult) -> Table:

@@ -92,10 +92,10 @@ def bench(
     result = running.result
     if stopped and not result.measured:
         return 130
+    written = [] if out is None else write_bench(result, out)  # before anything that may fail to be shown
     print_tables(bench_tables(result), headline(result))
-    if out is not None:
-        for file in write_bench(result, out):
-            progress.say(f"wrote {file}")
+    for file in written:
+        progress.say(f"wrote {file}")
     return 130 if stopped else 0
 
 

@@ -14,9 +14,10 @@ from ongebd.data.labels import read_ids, read_labels
 from ongebd.data.predictions import read_predictions
 from ongebd.evaluation.evaluation import evaluate as run_evaluation
 from ongebd.evaluation.evaluation import step_count
-from ongebd.evaluation.report import check_folder, write_report
+from ongebd.evaluation.report import REPORT_FILES, check_folder, write_report
 from ongebd.evaluation.report_tables import headline, report_tables
 from ongebd.evaluation.system import EvaluationConfig
+from ongebd.output import spare_sources
 from ongebd.text.printing import printable
 
 
@@ -78,6 +79,8 @@ def evaluate(
     )
     if out is not None:
         check_folder(out)
+        read = [path for path in (labels, predictions, compare, ids) if path is not None and path.is_file()]
+        spare_sources([out / name for name in REPORT_FILES], [str(path) for path in read])
     label_set = read_labels(labels, dataset, generation=generation)
     if ids is not None:
         label_set = label_set.restrict(read_ids(ids), str(ids))

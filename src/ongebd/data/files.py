@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import hashlib
 import io
@@ -28,7 +29,7 @@ def read_bytes(path: Path) -> bytes:
         raise LabelError(
             f"{path}: cannot be read ({problem.strerror}); check the path and its permissions"
         ) from None
-    if not data.strip():
+    if not data.removeprefix(codecs.BOM_UTF8).strip():
         raise LabelError(f"{path}: the file is empty; it may not have been downloaded in full")
     return data
 
@@ -85,6 +86,19 @@ def parse_json(data: bytes, path: Path) -> object:
         raise LabelError(f"{path}: JSON nested too deeply to be labels or predictions; flatten it") from None
     except ValueError:  # Python reads no whole number of more than 4300 digits
         raise LabelError(f"{path}: JSON with a number too long to be a time; correct or remove it") from None
+
+
+def table_columns(data: bytes, path: Path) -> list[str]:
+    """The columns that line 1 of a CSV file names, in lower case.
+
+    Raises:
+        LabelError: Line 1 is not CSV.
+    """
+    reader = csv.reader(io.StringIO(read_text(data, path)), strict=True)
+    try:
+        return [name.strip().lower() for name in next(reader, [])]
+    except csv.Error as problem:
+        raise LabelError(f"{path}, line {reader.line_num}: not CSV ({problem}); mend the line") from None
 
 
 def table_rows(data: bytes, path: Path, required: set[str]) -> Iterator[tuple[int, dict[str, str]]]:

@@ -25,7 +25,7 @@ class VideoLabels:
             official rule reads them in that order.
         consistency: `f1_consis_avg`, how well the annotators agree, 0 to 1; None where the file does not say.
         annotator_consistency: `f1_consis`, the same for each annotator; empty where the file does not say.
-        fps: Frames a second; None where the file does not say.
+        fps: Frames a second, above 0; None where the file does not say.
         last_frame: The last frame number of the video, from 0; the length in frames is one more.
         frame_boundaries: `boundaries` as frame numbers; empty where the file has none.
     """
@@ -42,6 +42,8 @@ class VideoLabels:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.duration) and self.duration > 0):
             raise LabelError(f"video {self.id!r}: duration is {self.duration} s; it must be above 0")
+        if self.fps is not None and not (np.isfinite(self.fps) and self.fps > 0):
+            raise LabelError(f"video {self.id!r}: fps is {self.fps}; it must be above 0")
         if not self.boundaries:
             raise LabelError(
                 f"video {self.id!r}: no annotator; give at least one list of boundaries (it may be empty)"

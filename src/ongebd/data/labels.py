@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from ongebd.data.files import parse_json, read_bytes, read_text, sha256, table_rows
+from ongebd.data.files import parse_json, read_bytes, sha256, table_columns, table_rows
 from ongebd.data.kinetics_raw import Generation, convert_raw_annotation, is_raw_annotation
 from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.numbers import kind
@@ -57,8 +57,8 @@ def read_labels(path: Path | str, dataset: Dataset = "auto", *, generation: Gene
     elif path.suffix.lower() == ".json":
         labels = _from_entries(parse_json(data, path), path, dataset, generation, fingerprint)
     elif path.suffix.lower() == ".csv":
-        header = {name.strip().lower() for name in read_text(data, path).splitlines()[0].split(",")}
-        read = from_steps_csv if {"start", "end"} <= header else from_simple_csv
+        steps = {"start", "end"} <= set(table_columns(data, path))
+        read = from_steps_csv if steps else from_simple_csv
         labels = read(data, path, sha256=fingerprint)
     else:
         raise LabelError(

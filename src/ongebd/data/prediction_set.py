@@ -27,12 +27,14 @@ class VideoPrediction:
         decided: When each was known, seconds, shape (n,); None where the file does not say.
         onsets: The first positive frame of each, seconds, shape (n,); None where the file does not say.
         complete: False where the file says that it was cut short.
+        onsets_known: When each onset was known, seconds, shape (n,); None where the file does not say.
     """
 
     times: FloatArray
     decided: FloatArray | None = None
     onsets: FloatArray | None = None
     complete: bool = True
+    onsets_known: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,10 @@ class PredictionSet:
                 )
 
     def at(self, moment: Moment) -> PredictionSet:
-        """The same boundaries, scored at their centre or at their onset; an onset is known when it fires.
+        """The same boundaries, scored at their centre or at their onset.
+
+        An onset is decided when it was known, which for a method that looks ahead is later than the onset;
+        where the file does not say when, nothing is decided and no delay can be measured.
 
         Raises:
             LabelError: Where onsets are wanted and a video has none.
@@ -132,7 +137,7 @@ class PredictionSet:
                     f"{self.source}: video {name!r} has no onsets; score centres (--score centre)"
                 )
             onsets = video.times if video.onsets is None else video.onsets
-            videos[name] = replace(video, times=onsets, decided=onsets)
+            videos[name] = replace(video, times=onsets, decided=video.onsets_known)
         return replace(self, videos=videos, moment="onset")
 
     def in_seconds(self, labels: LabelSet) -> PredictionSet:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +29,10 @@ from ongebd.errors import LabelError
 
 __all__ = ["PredictionSet", "VideoPrediction", "as_prediction_set", "read_predictions"]
 
+# (pathlib leaves one slash of the two; a single letter is a drive; what follows `file:` is a path.)
+_URL = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+:/", re.IGNORECASE)
+_COLUMNS = ("time", "decided", "onset", "onset_known")
+
 
 def read_predictions(path: Path | str, *, unit: Unit = "seconds") -> PredictionSet:
     """The predictions in a file or a folder.
@@ -35,9 +41,9 @@ def read_predictions(path: Path | str, *, unit: Unit = "seconds") -> PredictionS
       is the stem of the source that the file names, or where several sources share a stem the source's
       whole name. Kinds of records that are not known are passed over.
     - `.pkl`, `.pickle`: the official `{id: [times]}`, unpickled with restrictions.
-    - `.json`: the same, or `{id: {"times": […], "decided": […], "onsets": […]}}`.
-    - `.csv`: one line for each boundary, `id,time` and where known `onset`, `decided`. A line whose time is
-      empty says that the video was seen and has no boundary.
+    - `.json`: the same, or `{id: {"times": […], "decided": […], "onsets": […], "onsets_known": […]}}`.
+    - `.csv`: one line for each boundary, `id,time` and where known `onset`, `decided`, `onset_known`. A line
+      whose time is empty says that the video was seen and has no boundary.
 
     Args:
         path: The file or folder.
@@ -148,6 +154,8 @@ class _Run:
         source: The source that its header names, if it does.
         place: The file and line where it begins.
         method: What found it, if the header says so.
+        at_once: Whether a boundary is decided at its onset, as the settings say (`max_run` is 0): then its
+            onset was known when it was decided, also in a file of a version that does not write this.
     """
 
     def __init__(self, path: Path, line: int, header: Mapping[str, object] | None = None) -> None:
@@ -157,18 +165,36 @@ class _Run:
         self.source = source if isinstance(source, str) and source.strip() else None
         self.place = f"{path}, line {line}" if line > 1 else str(path)
         self.method = _method(header)
-        self.boundaries: list[tuple[float, float, float]] = []
+        settings = header.get("settings")
+        longest = settings.get("max_run") if isinstance(settings, Mapping) else None
+        self.at_once = not isinstance(longest, bool) and longest == 0
+        self.boundaries: list[_Told] = []
         self.complete = False
 
     def close(self) -> VideoPrediction:
-        times, onsets, decided = np.array(self.boundaries, dtype=np.float64).reshape(-1, 3).T.copy()
-        return VideoPrediction(times, decided, onsets, self.complete)
+        rows = [(each.time, each.onset, each.decided) for each in self.boundaries]
+        times, onsets, decided = np.array(rows, dtype=np.float64).reshape(-1, 3).T.copy()
+        known = [each.decided if self.at_once else each.onset_known for each in self.boundaries]
+        told = None if None in known else np.array(known, dtype=np.float64)
+        return VideoPrediction(times, decided, onsets, self.complete, told)
+
+
+class _Told(NamedTuple):
+    """A boundary record, seconds."""
+
+    time: float
+    onset: float
+    decided: float
+    onset_known: float | None
 
 
 def _parse_jsonl(data: bytes, path: Path) -> list[_Run]:
     """The videos of one of our files: each header begins one; without one the file's name is the id."""
     runs: list[_Run] = []
-    lines = read_text(data, path).splitlines()
+    # Not splitlines: that parts a record at U+2028 and others, which JSON may hold as they are.
+    lines = read_text(data, path).split("\n")
+    if not lines[-1].strip():
+        lines.pop()
     for line, text in enumerate(lines, start=1):
         if not text.strip():
             continue
@@ -200,10 +226,11 @@ def _record(text: str, where: str, *, last: bool) -> Mapping[str, object] | None
     """One line's record; None where the file's last line was cut off in the middle."""
     try:
         record = json.loads(text)
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         if last:
             return None
-        raise LabelError(f"{where}: not JSON ({str(problem)[:80]}); remove or mend the line") from None
+        why = "nested too deeply" if isinstance(problem, RecursionError) else str(problem)[:80]
+        raise LabelError(f"{where}: not JSON ({why}); remove or mend the line") from None
     if not isinstance(record, Mapping):
         raise LabelError(f"{where}: an object is wanted, not {kind(record)}")
     return record
@@ -214,7 +241,9 @@ def _stem(header: Mapping[str, object], path: Path) -> str:
     source = header.get("source")
     if not isinstance(source, str) or not source.strip():
         return path.stem
-    return Path(source.split("?")[0].replace("\\", "/").rstrip("/")).stem or path.stem
+    if _URL.match(source):  # a file's name may have a question mark
+        source = source.split("?")[0]
+    return Path(source.replace("\\", "/").rstrip("/")).stem or path.stem
 
 
 def _method(header: Mapping[str, object]) -> str | None:
@@ -231,15 +260,17 @@ def _method(header: Mapping[str, object]) -> str | None:
     return ", ".join(parts)
 
 
-def _boundary(record: Mapping[str, object], where: str) -> tuple[float, float, float]:
-    """(centre, onset, decided) of a boundary record, seconds."""
+def _boundary(record: Mapping[str, object], where: str) -> _Told:
+    """What a boundary record says."""
     for name in ("time", "onset", "decided"):
         if name not in record:
             raise LabelError(f"{where}: a boundary without {name!r}; complete or remove the line")
-    return (
+    known = record.get("onset_known")
+    return _Told(
         number(record["time"], f"{where}, time"),
         number(record["onset"], f"{where}, onset"),
         number(record["decided"], f"{where}, decided"),
+        None if known is None else number(known, f"{where}, onset_known"),
     )
 
 
@@ -247,10 +278,12 @@ def _from_mapping(value: object, path: Path) -> tuple[dict[str, VideoPrediction]
     if not isinstance(value, Mapping):
         raise LabelError(f"{path}: predictions are a dict of times by id, not {kind(value)}")
     videos: dict[str, VideoPrediction] = {}
-    unread = UnreadKeys({"times", "decided", "onsets"})
+    unread = UnreadKeys({"times", "decided", "onsets", "onsets_known"})
     for key, entry in value.items():
         name = key.decode("latin1") if isinstance(key, bytes) else str(key)
         where = f"{path}: video {name!r}"
+        if name in videos:  # 1 and "1", say, in a pickle
+            raise LabelError(f"{where}: stands twice; keep one of them")
         if not isinstance(entry, Mapping):
             videos[name] = VideoPrediction(number_list(entry, where))
             continue
@@ -265,27 +298,29 @@ def _from_mapping(value: object, path: Path) -> tuple[dict[str, VideoPrediction]
         times = number_list(entry["times"], f"{where}, times")
         extra = {
             part: number_list(entry[part], f"{where}, {part}") if entry.get(part) is not None else None
-            for part in ("decided", "onsets")
+            for part in ("decided", "onsets", "onsets_known")
         }
         for part, values in extra.items():
             if values is not None and len(values) != len(times):
                 raise LabelError(
                     f"{where}: {len(values)} {part} for {len(times)} times; give one for each, or none"
                 )
-        videos[name] = VideoPrediction(times, extra["decided"], extra["onsets"])
+        videos[name] = VideoPrediction(
+            times, extra["decided"], extra["onsets"], onsets_known=extra["onsets_known"]
+        )
     return videos, unread
 
 
 def _from_csv(data: bytes, path: Path) -> tuple[dict[str, VideoPrediction], UnreadKeys]:
     columns: list[str] = []
     rows: dict[str, list[list[float]]] = {}
-    unread = UnreadKeys({"id", "time", "decided", "onset"}, of="line", called="column")
+    unread = UnreadKeys({"id", *_COLUMNS}, of="line", called="column")
     for line, row in table_rows(data, path, {"id", "time"}):
         where = f"{path}, line {line}"
         if not row["id"]:
             raise LabelError(f"{where}: the id is empty; name the video")
         unread.see(row, str(path))
-        columns = [name for name in ("time", "decided", "onset") if name in row]
+        columns = [name for name in _COLUMNS if name in row]
         boundaries = rows.setdefault(row["id"], [])
         if row["time"]:
             boundaries.append([parse_number(row[name], f"{where}, {name}") for name in columns])
@@ -293,5 +328,10 @@ def _from_csv(data: bytes, path: Path) -> tuple[dict[str, VideoPrediction], Unre
     for video_id, boundaries in rows.items():
         table = np.array(boundaries, dtype=np.float64).reshape(-1, len(columns))
         values = {name: table[:, place].copy() for place, name in enumerate(columns)}
-        videos[video_id] = VideoPrediction(values["time"], values.get("decided"), values.get("onset"))
+        videos[video_id] = VideoPrediction(
+            values["time"],
+            values.get("decided"),
+            values.get("onset"),
+            onsets_known=values.get("onset_known"),
+        )
     return videos, unread

@@ -23,7 +23,7 @@ class Human:
     """What annotators score against the others.
 
     Attributes:
-        name: "each annotator in turn", "most consistent annotator" or "annotator 0".
+        name: "each annotator in turn" or "most consistent annotator".
         n: Videos with two annotators or more, the only ones that say anything here.
         counts: Arrays of shape (V, 14), all videos; of several annotators in a video, the sum.
         f1: F1 of the totals, shape (14,).
@@ -47,11 +47,6 @@ def most_consistent_annotator(comparison: Comparison, labels: LabelSet) -> Human
     choices = [labels.videos[name].most_consistent for name in comparison.ids]
     known = [(video, place) for video, place in enumerate(choices) if place is not None]
     return _human("most consistent annotator", comparison, [v for v, _ in known], [p for _, p in known])
-
-
-def first_annotator(comparison: Comparison) -> Human | None:
-    """Annotator 0 against the others; None where no video has two."""
-    return _human("annotator 0", comparison, list(range(len(comparison))), [0] * len(comparison))
 
 
 def _human(name: str, comparison: Comparison, videos: list[int], left_out: list[int]) -> Human | None:

@@ -126,15 +126,14 @@ def _count_pairs(
     order = order[sizes[order] > 0]
     start = 0
     while start < len(order):
-        width = _chunk_width(found[order[start:]], max(levels, int(sizes.max())))
+        width = _chunk_width(found[order[start:]], levels)
         part = order[start : start + width]
         start += width
-        marks = _pad([boundaries[pair] for pair in part])
-        times = _pad([detections[video] for video in owner[part]])
+        marks = _pad([boundaries[pair] for pair in part], np.nan)
+        times = _pad([detections[video] for video in owner[part]], np.inf)
         late = None
         if decided is not None and allowed_delay is not None:
-            known = _pad([decided[video] for video in owner[part]])
-            late = known[:, None, :] - marks[:, :, None], allowed_delay
+            late = _pad([decided[video] for video in owner[part]], np.inf), allowed_delay
         hits[part] = _greedy(marks, times, tolerances[owner[part]].T, late)
     return hits
 
@@ -147,10 +146,10 @@ def _chunk_width(found: IntArray, levels: int) -> int:
     return width
 
 
-def _pad(rows: list[FloatArray]) -> FloatArray:
-    """Rows of unequal length as one array, (number of rows, longest), filled up with NaN."""
+def _pad(rows: list[FloatArray], value: float) -> FloatArray:
+    """Rows of unequal length as one array, (number of rows, longest), filled up with a value."""
     lengths = np.array([len(row) for row in rows])
-    padded = np.full((len(rows), int(lengths.max())), np.nan)
+    padded = np.full((len(rows), int(lengths.max())), value)
     padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.concatenate(rows)
     return padded
 
@@ -158,30 +157,29 @@ def _pad(rows: list[FloatArray]) -> FloatArray:
 def _greedy(
     marks: FloatArray, times: FloatArray, tolerances: FloatArray, late: tuple[FloatArray, FloatArray] | None
 ) -> npt.NDArray[np.int64]:
-    """Greedy matching of many pairs at once; NaN marks padding.
+    """Greedy matching of many pairs at once; the working arrays are (T, n, D), however many boundaries.
 
     Args:
-        marks: Boundaries, (n, P).
-        times: Detections, (n, D).
-        tolerances: (T, n).
-        late: Delay of each possible match, (n, P, D), and the delay allowed at each level, (T,).
+        marks: Boundaries, (n, P), filled up with NaN, which is near to nothing.
+        times: Detections, (n, D), filled up with infinity, which is near to no boundary.
+        tolerances: (T, n), finite.
+        late: When each detection was known, (n, D), and the delay allowed at each level, (T,).
 
     Returns:
         True positives, (n, T).
     """
     levels, pairs = tolerances.shape
-    distance = np.abs(marks[:, :, None] - times[:, None, :])  # (n, P, D)
-    distance[np.isnan(distance)] = np.inf
     taken = np.zeros((levels, pairs, times.shape[1]))  # 0 where free, inf where used up
     total = np.zeros((levels, pairs), dtype=np.int64)
-    for place in range(marks.shape[1]):
-        left = distance[None, :, place, :] + taken  # (T, n, D); exact: only 0 or inf is added
+    for mark in marks.T:  # (n,)
+        distance = np.abs(mark[:, None] - times)  # (n, D)
+        left = distance + taken  # (T, n, D); exact: only 0 or inf is added
         nearest = left.argmin(axis=2)  # the first on ties
         hit = np.take_along_axis(left, nearest[:, :, None], axis=2)[:, :, 0] <= tolerances
         level, pair = np.nonzero(hit)
         taken[level, pair, nearest[level, pair]] = np.inf
         if late is not None:
-            delay, allowed = late
-            hit[level, pair] = delay[pair, place, nearest[level, pair]] <= allowed[level]
+            known, allowed = late
+            hit[level, pair] = known[pair, nearest[level, pair]] - mark[pair] <= allowed[level]
         total += hit
     return total.T

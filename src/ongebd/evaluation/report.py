@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ongebd.errors import ConfigError
@@ -13,6 +15,8 @@ from ongebd.evaluation.evaluation import Evaluation
 from ongebd.evaluation.pictures import PICTURES, draw_pictures
 from ongebd.evaluation.report_json import Json, to_json
 from ongebd.evaluation.report_tables import Table, headline, report_tables
+
+REPORT_FILES = ("report.md", "report.json", *PICTURES)
 
 # What Markdown would take for its own, and what a terminal would.
 _MARKS = re.compile(r"[\\`*<>\[\]|~$&]|(?<![^\W_])_|_(?![^\W_])")
@@ -40,6 +44,24 @@ def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
         "report.json": _json(to_json(evaluation)),
         **pictures,
     }
+    stale = [name for name in PICTURES if name not in contents]  # an older report's, not of this one
+    return write_files(folder, contents, stale)
+
+
+def write_files(folder: Path, contents: Mapping[str, bytes], stale: Iterable[str] = ()) -> list[Path]:
+    """Write files into a folder, which is made where it is not there: all of them, or none.
+
+    Args:
+        folder: Where to.
+        contents: By the files' names.
+        stale: Names of files that are removed then.
+
+    Returns:
+        The files.
+
+    Raises:
+        ConfigError: Where the folder cannot be made or written to.
+    """
     try:
         for name in contents:
             if (folder / name).is_dir():
@@ -51,13 +73,13 @@ def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
                 (staging / name).write_bytes(content)
             for name in contents:
                 (staging / name).replace(folder / name)
-            for name in set(PICTURES) - set(contents):  # an older report's, which this one does not mention
+            for name in stale:
                 (folder / name).unlink(missing_ok=True)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
     except OSError as problem:
         raise ConfigError(
-            f"{folder}: the report cannot be written there ({problem.strerror}); name another --out"
+            f"--out {folder}: the report cannot be written there ({problem.strerror}); name another folder"
         ) from None
     return [folder / name for name in contents]
 
@@ -70,17 +92,21 @@ def _json(document: Json) -> bytes:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse what can be no folder for a report, before an evaluation is run for it.
+    """Refuse what can be no folder for a report, before anything is measured for it.
 
     Raises:
-        ConfigError: It is a file, or its name cannot be one.
+        ConfigError: It or one above it is a file, its name cannot be one, or nothing can be written there.
     """
     try:
-        taken = folder.exists() and not folder.is_dir()
+        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        is_folder = there.is_dir()
     except OSError as problem:
         raise ConfigError(f"--out {folder}: {problem.strerror}; name another folder") from None
-    if taken:
-        raise ConfigError(f"--out {folder}: is a file; name a folder")
+    if not is_folder:
+        what = "is a file" if there == folder else f"{there} is a file"
+        raise ConfigError(f"--out {folder}: {what}; name a folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ConfigError(f"--out {folder}: nothing can be written there; name another folder")
 
 
 def to_markdown(evaluation: Evaluation, pictures: list[str]) -> str:

@@ -14,7 +14,11 @@ from ongebd.evaluation.system import SystemResult
 
 Json = dict[str, object]
 
-NO_DECISIONS = "the predictions do not say when each boundary was decided"
+
+def no_decisions(system: SystemResult) -> str:
+    """Why a system's delay is not measured, in words."""
+    known = "onset was known" if system.predictions.moment == "onset" else "boundary was decided"
+    return f"the predictions do not say when each {known}"
 
 
 def to_json(evaluation: Evaluation) -> Json:
@@ -210,7 +214,7 @@ def _skill(system: SystemResult) -> Json:
 def _delay(system: SystemResult) -> Json:
     delays = system.delays
     if delays is None:
-        return {"n": 0, "median": None, "p95": None, "why_none": NO_DECISIONS}
+        return {"n": 0, "median": None, "p95": None, "why_none": no_decisions(system)}
     return {
         "n": len(delays.seconds),
         "tolerance": delays.tolerance,
@@ -222,7 +226,7 @@ def _delay(system: SystemResult) -> Json:
 
 def _within_delay(system: SystemResult) -> Json:
     if system.within_delay is None:
-        return {"why_none": NO_DECISIONS}
+        return {"why_none": no_decisions(system)}
     names = [*(str(seconds) for seconds in ALLOWED_DELAYS), "no limit"]
     rows: Json = {
         name: _row(system.within_delay, system.within_delay_samples, i) for i, name in enumerate(names)

@@ -13,7 +13,7 @@ from ongebd.evaluation.delay import ALLOWED_DELAYS, DELAY_TOLERANCE, false_alarm
 from ongebd.evaluation.evaluation import Evaluation
 from ongebd.evaluation.figures import ABSOLUTE, ABSOLUTE_PART, FIGURES, figure_values
 from ongebd.evaluation.relative_distance import THRESHOLDS
-from ongebd.evaluation.report_json import NO_DECISIONS
+from ongebd.evaluation.report_json import no_decisions
 from ongebd.evaluation.system import SystemResult
 from ongebd.text.printing import printable
 
@@ -258,7 +258,10 @@ def delay_table(name: str, system: SystemResult) -> Table:
     title = f"Delay: {name}"
     if system.within_delay is None or system.delays is None:
         return Table(
-            title, ("", ""), [("delay", f"not measured: {NO_DECISIONS}")], [f"The {moment} is scored."]
+            title,
+            ("", ""),
+            [("delay", f"not measured: {no_decisions(system)}")],
+            [f"The {moment} is scored."],
         )
     labels = [*(f"{seconds:g} s" for seconds in ALLOWED_DELAYS), "no limit"]
     samples = system.within_delay_samples

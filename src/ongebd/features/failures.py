@@ -45,8 +45,8 @@ class Failures:
         if not self._path.exists():
             return []
         found = []
-        for line in self._path.read_bytes().splitlines():
-            with suppress(ValueError, TypeError):
+        for line in self._path.read_bytes().split(b"\n")[:-1]:  # the last one has no end
+            with suppress(ValueError, TypeError, RecursionError):
                 found.append(Failure(**json.loads(line)))
         return found
 
@@ -66,13 +66,14 @@ class Failures:
             fresh.replace(self._path)
 
     def add(self, failure: Failure) -> None:
-        """Write one more.
+        """Write one more, behind the last whole line: what a killed process left of another is overwritten.
 
         Raises:
             StoreError: The file cannot be written.
         """
         with _told(self._path):
-            write_at(self._path, self._path.stat().st_size if self._path.exists() else 0, _line(failure))
+            there = self._path.read_bytes() if self._path.exists() else b""
+            write_at(self._path, there.rfind(b"\n") + 1, _line(failure))
 
 
 def _line(failure: Failure) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from itertools import islice
@@ -15,7 +15,11 @@ from ongebd.types import Feature, Frame
 
 
 def frame_features(
-    frames: Iterable[Frame], backbone: Backbone, workers: int, batch: int = 1
+    frames: Iterable[Frame],
+    backbone: Backbone,
+    workers: int,
+    batch: int = 1,
+    wake: Callable[[], object] = lambda: None,
 ) -> Generator[tuple[Frame, Feature], None, None]:
     """The feature of each frame, in order; a bounded number of frames is worked on at once.
 
@@ -28,6 +32,7 @@ def frame_features(
         backbone: Safe to call from several threads at once, as all are.
         workers: Calls of `embed` under way at once.
         batch: Frames in one call. 1 gives each feature as soon as can be, and suits a CPU; a GPU wants more.
+        wake: Ends the wait for a frame that does not come, when this is closed or interrupted.
 
     Yields:
         (frame, feature), the feature float32 of shape (D,).
@@ -43,7 +48,7 @@ def frame_features(
             yield some, pool.submit(embed, some)
 
     try:
-        with closing(prefetch(begun(), ahead=2 * workers)) as under_way:
+        with closing(prefetch(begun(), ahead=2 * workers, wake=wake)) as under_way:
             for some, features in under_way:
                 yield from zip(some, features.result(), strict=True)
     finally:

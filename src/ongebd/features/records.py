@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from sys import float_info
 from typing import Any, Self
 
 from ongebd.errors import StoreError
@@ -60,7 +61,7 @@ class StoreHeader:
                     f"{path}: a feature store of format {value['format']}, and this version reads {FORMAT}"
                 )
             return cls(str(value["backbone"]), int(value["dim"]), float(value["fps"]), str(value["sampling"]))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise StoreError(f"{path}: damaged, or not the header of a feature store") from None
 
 
@@ -98,10 +99,23 @@ class Record:
         Raises:
             ValueError: It is no such line.
         """
-        value: Any = json.loads(line)
+        try:
+            value: Any = json.loads(line)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
         if not isinstance(value, dict) or set(value) != {field.name for field in fields(cls)}:
             raise ValueError("no record of a video")
-        return cls(**value)
+        record = cls(**value)
+        if not (
+            all(type(text) is str for text in (record.id, record.source))
+            and all(
+                type(count) is int and count >= 0 for count in (record.shard, record.offset, record.frames)
+            )
+            and type(record.duration) in (int, float)
+            and abs(record.duration) <= float_info.max  # neither NaN nor a whole number too long for a float
+        ):
+            raise ValueError("a field of a record is of another kind")
+        return record
 
     def layout(self, dim: int) -> Layout:
         """Where its three arrays lie."""

@@ -256,6 +256,12 @@ class FeatureStore:
             )
         if not (isfinite(duration) and np.isfinite(stamps).all()):
             raise StoreError(f"{self.path}: {video_id!r} has a time or a duration that is no number")
+        if (np.diff(stamps) < 0).any():
+            place = int(np.argmax(np.diff(stamps) < 0)) + 1
+            raise StoreError(
+                f"{self.path}: {video_id!r} has a time that decreases, {stamps[place]:g} s after"
+                f" {stamps[place - 1]:g} s at frame {place}; give its frames in the order of their times"
+            )
         self.lock()
         if video_id in self:
             raise StoreError(f"{self.path}: {video_id!r} is in it already")

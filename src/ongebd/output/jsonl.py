@@ -25,15 +25,16 @@ class JsonlSink(QuietSink):
 
     def boundary(self, boundary: Boundary) -> None:
         """Write a `boundary` record."""
-        self._write(
-            {
-                "type": "boundary",
-                "time": rounded(boundary.time),
-                "onset": rounded(boundary.onset),
-                "decided": rounded(boundary.decided),
-                "score": rounded(boundary.score),
-            }
-        )
+        record: Record = {
+            "type": "boundary",
+            "time": rounded(boundary.time),
+            "onset": rounded(boundary.onset),
+            "decided": rounded(boundary.decided),
+            "score": rounded(boundary.score),
+        }
+        if boundary.onset_known is not None:
+            record["onset_known"] = rounded(boundary.onset_known)
+        self._write(record)
 
     def epoch(self, epoch: Epoch) -> None:
         """Write an `epoch` record."""
@@ -132,7 +133,7 @@ def read_jsonl(path: str | Path) -> Recording:
 def _parse(line: bytes, where: str) -> Record:
     try:
         record = json.loads(line.decode("utf-8"))
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise LabelError(f"{where}: not a JSON record ({problem})") from problem
     if not isinstance(record, dict) or "type" not in record:
         raise LabelError(f"{where}: not a record with a `type`")
@@ -154,7 +155,8 @@ def _recording(records: list[Record], cut: bool, name: str) -> Recording:
 def _sort_in(record: Record, recording: Recording) -> None:
     if record["type"] == "boundary":
         times = {key: float(record[key]) for key in ("time", "onset", "decided", "score")}
-        recording.boundaries.append(Boundary(**times))
+        known = record.get("onset_known")  # records of earlier versions have none
+        recording.boundaries.append(Boundary(**times, onset_known=None if known is None else float(known)))
     elif record["type"] == "epoch":
         recording.epochs.append(Epoch(int(record["epoch"]), float(record["time"]), str(record["reason"])))
     elif record["type"] != "end":

@@ -208,7 +208,7 @@ class OnlineDetector:
         if score is None:  # nothing to compare it with: no score joins the head's, and no run ends
             return Decision(index, time, 0.0, head.mean, head.std, 0.0, head.threshold, False, False)
         head.update(score)
-        step = self._runs.update(time, head.is_boundary, head.z)
+        step = self._runs.update(time, head.is_boundary, head.z, now)
         boundary = step.boundary
         if boundary is not None and now > boundary.decided:
             boundary = replace(boundary, decided=now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Generator
 from contextlib import closing
@@ -17,6 +18,7 @@ from ongebd.streaming.cpu_runtime import as_asked
 from ongebd.streaming.models import DEFAULT_MODEL, Model, load
 from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
 from ongebd.video import Source, VideoReader
+from ongebd.video.connecting import Connecting
 from ongebd.video.source import check_source
 
 
@@ -63,6 +65,7 @@ class SourceRun:
     ) -> None:
         check_source(source)  # before a model is made ready
         self.detector = model.stream(config)
+        self._stop = threading.Event()  # what may wait for a silent source ends, once it is set
         self.video = VideoReader(
             source,
             self.detector.config.fps,
@@ -70,6 +73,7 @@ class SourceRun:
             stream=stream,
             # A rate that the user gave outright also times a source that has no timestamps.
             source_fps=config.fps if source_fps is None and config is not None else source_fps,
+            connecting=Connecting(stop=self._stop),
         )
         self._backbone = model.backbone
         self._workers = workers or min(4, os.cpu_count() or 1)
@@ -92,7 +96,9 @@ class SourceRun:
     def _events(self) -> Generator[Event, None, None]:
         epoch = 0
         held: deque[Frame] = deque()  # frames whose verdict a look-ahead has not reached yet
-        with closing(frame_features(self.video, self._backbone, self._workers)) as features:
+        with closing(
+            frame_features(self.video, self._backbone, self._workers, wake=self._stop.set)
+        ) as features:
             for frame, feature in features:
                 if frame.epoch != epoch:
                     yield from self._rest(held)

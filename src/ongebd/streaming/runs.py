@@ -56,13 +56,21 @@ class BoundaryRuns:
     def reset(self) -> None:
         """Forget an open run, and the last boundary."""
         self._onset: float | None = None
+        self._known = 0.0  # when the onset was
         self._latest = 0.0  # the last frame seen
         self._last_positive: float | None = None
         self._score = 0.0
         self._passing_over = False
 
-    def update(self, time: float, positive: bool, z: float) -> RunStep:
-        """Take one frame's verdict; times in seconds, never decreasing."""
+    def update(self, time: float, positive: bool, z: float, now: float | None = None) -> RunStep:
+        """Take one frame's verdict; times in seconds, never decreasing.
+
+        Args:
+            time: Of the frame.
+            positive: The verdict.
+            z: How far it stands out.
+            now: When the verdict became known; None: at the frame.
+        """
         self._latest = time
         if not positive:
             self._passing_over = False
@@ -75,6 +83,7 @@ class BoundaryRuns:
                     self._passing_over = True
                     return RunStep(False, None)
             self._onset, self._score = time, z
+            self._known = time if now is None else now
             began = True
         else:
             self._score = max(self._score, z)
@@ -95,6 +104,7 @@ class BoundaryRuns:
     def _end(self, decided: float) -> Boundary | None:
         if self._onset is None or self._last_positive is None:
             return None
-        boundary = Boundary((self._onset + self._last_positive) / 2, self._onset, decided, self._score)
+        centre = (self._onset + self._last_positive) / 2
+        boundary = Boundary(centre, self._onset, decided, self._score, self._known)
         self._onset = None
         return boundary

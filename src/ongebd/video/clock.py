@@ -7,6 +7,7 @@ from fractions import Fraction
 
 DEFAULT_RATE = Fraction(25)
 """Frames a second of a source that has no timestamps, where the user gives no rate (as FFmpeg has it)."""
+_WRAP = 2**33
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,30 @@ class Tick:
     broke: str | None = None
 
 
+class Unwrapped:
+    """Timestamps of a counter of 33 bits, as MPEG's are: it begins again at 0 after 26.5 hours of 90 kHz.
+
+    Each is taken for the one nearest to that before it, so a wrap goes on, and what FFmpeg took for a wrap
+    (any step back by more than a minute) is the step back that it was.
+
+    >>> unwrapped = Unwrapped()
+    >>> [unwrapped(stamp) - 2**33 for stamp in (2**33 - 2, 0, 3, 1, 2**33 - 1)]
+    [-2, 0, 3, 1, -1]
+    """
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+
+    def __call__(self, stamp: int | None) -> int | None:
+        """The next one, in ticks; None where there is none."""
+        if stamp is None:
+            return None
+        if self._last is not None:
+            stamp = self._last + (stamp - self._last + _WRAP // 2) % _WRAP - _WRAP // 2
+        self._last = stamp
+        return stamp
+
+
 class Clock:
     """The time of each decoded frame, from its timestamps alone.
 
@@ -38,6 +63,7 @@ class Clock:
     Args:
         untimed_rate: Frames a second where there are no timestamps at all.
         trust_pts: False for containers that hold no presentation times (AVI).
+        wraps: Whether stamps are those of a counter of 33 bits.
 
     >>> clock = Clock()
     >>> [str(clock.tick(pts, None, 0, Fraction(1, 10)).time) for pts in (100, 104, 104, 106)]
@@ -46,8 +72,11 @@ class Clock:
     Tick(time=Fraction(4, 5), duration=Fraction(1, 5), broke='the clock stepped back by 0.6 s')
     """
 
-    def __init__(self, untimed_rate: Fraction = DEFAULT_RATE, *, trust_pts: bool = True) -> None:
+    def __init__(
+        self, untimed_rate: Fraction = DEFAULT_RATE, *, trust_pts: bool = True, wraps: bool = False
+    ) -> None:
         self._untimed_step = 1 / untimed_rate
+        self._unwrapped = (Unwrapped(), Unwrapped()) if wraps else None  # presentation, decoding
         self._trust_pts = trust_pts
         self._last: Fraction | None = None
         self._step: Fraction | None = None  # the last distance between two frames
@@ -70,6 +99,10 @@ class Clock:
             duration: Its declared duration in the same units, 0 where unknown.
             time_base: Seconds a unit.
         """
+        if self._unwrapped is not None:
+            pts, dts = (
+                unwrapped(stamp) for unwrapped, stamp in zip(self._unwrapped, (pts, dts), strict=True)
+            )
         presented = None if pts is None else pts * time_base
         decoded = None if dts is None else dts * time_base
         shown = duration * time_base

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from ongebd.errors import ConfigError, a_number
 from ongebd.video.interruption import LONGEST_TIMEOUT
@@ -28,7 +29,7 @@ class Connecting:
         open_timeout: Seconds that a network source may take to open.
         read_timeout: Seconds that it may take to send its next packet.
         live: Whether it is watched as it comes: FFmpeg then looks at its first second only before it begins,
-            and a pipe has the read time-out too.
+            and a pipe has the read time-out too, which else is waited for without end.
         options: FFmpeg's, for the protocol and the container; they go over those that are set here.
         stop: Once it is set, reading ends as if the source had broken off.
 
@@ -78,16 +79,21 @@ class Connecting:
 
 
 class PipeEnd:
-    """The reading end of a pipe, as a file object for PyAV that is never waited for without end.
+    """The reading end of a pipe, as a file object for PyAV whose wait can be ended.
 
     Args:
         descriptor: Of the pipe; it stays open.
-        connecting: The read time-out, and whether to stop.
+        connecting: The read time-out, if it is live, and whether to stop.
+
+    Attributes:
+        interrupted: What interrupted a read, by a signal's handler, say. PyAV would pass over it: whoever
+            reads raises it.
     """
 
     def __init__(self, descriptor: int, connecting: Connecting) -> None:
         self._descriptor = descriptor
         self._connecting = connecting
+        self.interrupted: BaseException | None = None
 
     def read(self, size: int) -> bytes:
         """Up to so many bytes; none at the end, or when told to stop.
@@ -95,10 +101,15 @@ class PipeEnd:
         Raises:
             TimeoutError: None came in time.
         """
-        until = time.monotonic() + self._connecting.read_timeout
-        while not self._connecting.stopped:
-            if select.select([self._descriptor], [], [], _SLICE)[0]:
-                return os.read(self._descriptor, size)
-            if time.monotonic() > until:
-                raise TimeoutError(f"no data for {self._connecting.read_timeout:g} s")
+        until = time.monotonic() + self._connecting.read_timeout if self._connecting.live else inf
+        try:
+            while not self._connecting.stopped and self.interrupted is None:
+                if select.select([self._descriptor], [], [], _SLICE)[0]:
+                    return os.read(self._descriptor, size)
+                if time.monotonic() > until:
+                    raise TimeoutError(f"no data for {self._connecting.read_timeout:g} s")
+        except Exception:
+            raise
+        except BaseException as interruption:  # noqa: BLE001 - raised by whoever reads
+            self.interrupted = interruption
         return b""

@@ -35,6 +35,9 @@ from ongebd.video.source import (
 )
 from ongebd.video.upright import Turn
 
+_OF_33_BITS = ("mpegts", "mpeg", "hls", "rtsp", "rtp", "sdp")
+"""Containers and protocols whose timestamps begin again at 0 after 26.5 hours."""
+
 
 class Keeper(Protocol):
     """Told of what a reader reads, in its thread, before it is decoded; `RecentPackets` is what it is for.
@@ -105,7 +108,8 @@ class VideoReader:
         self._preview = None if preview is None else RgbMaker(view=FitWithin(preview))
         self._container = open_container(source, self._connecting)
         rate = self._source_fps or DEFAULT_RATE
-        self._clock = Clock(rate, trust_pts=self._container.format.name != "avi")
+        kind = self._container.format.name
+        self._clock = Clock(rate, trust_pts=kind != "avi", wraps=kind in _OF_33_BITS)
         self._stamped = has_stamps(self._container)
         try:
             self._stream = pick_stream(self._container, number, self.name)
@@ -135,6 +139,7 @@ class VideoReader:
         self.epochs: list[Epoch] = []
         self._notes: list[str] = []
         self._packets = 0
+        self._first: float | None = None  # the first frame's timestamp, in seconds
         self._ended: BaseException | None = None  # the error with which reading ended
         if keep is not None:
             keep.begin(self._stream)
@@ -160,7 +165,11 @@ class VideoReader:
         if self._clock.untimed:
             given = self._source_fps is not None
             rate = f"{float(self._source_fps or DEFAULT_RATE):g} frames/s"
-            how = f"taken as {rate} apart, as asked" if given else f"{rate} assumed; give its rate with --fps"
+            how = (
+                f"taken as {rate} apart, as asked"
+                if given
+                else f"{rate} assumed; give its rate with --source-fps"
+            )
             count, have = self._clock.untimed, "has" if self._clock.untimed == 1 else "have"
             notes.append(f"{_counted(count, 'frame')} {have} no timestamp: {how}")
         if self._clock.reordered:
@@ -193,7 +202,7 @@ class VideoReader:
                 if self._sampler is not None:
                     self._sampler.restart()
             last_format = this_format
-            self.duration = max(self.duration, tick.time + tick.duration)
+            self.duration = tick.time + tick.duration
             if self._sampler is not None and not self._sampler.take(tick.time):
                 continue
             pts = picture.pts if self._stamped else None
@@ -231,14 +240,17 @@ class VideoReader:
 
     def _tick(self, picture: VideoFrame) -> Tick:
         time_base = picture.time_base or self._time_base
+        if self._first is None and picture.pts is not None:
+            self._first = float(picture.pts * time_base)
         if not self._stamped:
             return self._clock.tick(None, None, 0, time_base)
         return self._clock.tick(picture.pts, picture.dts, picture.duration, time_base)
 
     def _note_what_is_missing(self) -> None:
         """Compare what came with what the container claims to hold, where it may be believed."""
-        claimed, came = _claimed_duration(self._stream), float(self.duration)
-        if self._stamped and claimed is not None and claimed - came > 0.5:
+        claimed, came = _claimed_duration(self._stream, self._first), float(self.duration)
+        stated = self._stamped and self.container not in _OF_33_BITS  # where FFmpeg reckons by the stamps
+        if stated and claimed is not None and claimed - came > 0.5:
             self._notes.append(
                 f"it claims to last {claimed:.3f} s, but could be read for {came:.3f} s: cut off or damaged"
             )
@@ -301,16 +313,24 @@ def _change(before: tuple[int, int, str] | None, now: tuple[int, int, str]) -> s
     return "the picture changed from {}x{} {} to {}x{} {}".format(*before, *now)
 
 
-def _claimed_duration(stream: VideoStream) -> float | None:
-    """Seconds that the stream itself is said to last, by its header or by Matroska's DURATION tag."""
+def _claimed_duration(stream: VideoStream, begins: float | None) -> float | None:
+    """Seconds that the stream itself is said to last, by its header or by Matroska's DURATION tag.
+
+    The tag tells the time of the end. `begins` is that of the first frame; None: as the stream says.
+    """
     if stream.duration is not None and stream.time_base is not None and stream.duration > 0:
         return float(stream.duration * stream.time_base)
     tag = re.fullmatch(r"(\d+):(\d+):(\d+(?:\.\d+)?)", stream.metadata.get("DURATION", ""))
-    return int(tag[1]) * 3600 + int(tag[2]) * 60 + float(tag[3]) if tag else None
+    if not tag:
+        return None
+    if begins is None and stream.start_time is not None and stream.time_base is not None:
+        begins = float(stream.start_time * stream.time_base)
+    end = int(tag[1]) * 3600 + int(tag[2]) * 60 + float(tag[3])
+    return end - max(0.0, begins or 0.0)
 
 
 def _expected_duration(stream: VideoStream, container_duration: int | None) -> float | None:
-    claimed = _claimed_duration(stream)
+    claimed = _claimed_duration(stream, None)
     if claimed is not None:
         return claimed
     if container_duration is not None and container_duration > 0:

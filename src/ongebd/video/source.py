@@ -229,9 +229,14 @@ def _refuse_bad_path(path: str, name: str) -> None:
 def _open_stdin(connecting: Connecting) -> InputContainer:
     if sys.stdin is None or sys.stdin.isatty():
         raise SourceError(f"{STANDARD_INPUT}: nothing is piped in; use as in: cat video.ts | ongebd detect -")
-    if connecting.live and not _stdin_is_a_file():
-        return _open(PipeEnd(sys.stdin.fileno(), connecting), "-", connecting)
-    # FFmpeg reads the descriptor itself: no GIL, and a redirected file can still be sought in.
+    if not _stdin_is_a_file():
+        pipe = PipeEnd(sys.stdin.fileno(), connecting)
+        try:
+            return _open(pipe, "-", connecting)
+        finally:
+            if pipe.interrupted is not None:
+                raise pipe.interrupted
+    # FFmpeg reads the descriptor itself: no GIL, and a redirected file can be sought in.
     return _open("fd:", "-", connecting, options={"fd": str(sys.stdin.fileno())})
 
 

@@ -26,14 +26,26 @@ def read_groups(path: Path) -> dict[str, str]:
     """Groups by the names of clips: a CSV with the columns `file` and `group`, or a JSON `{file: group}`.
 
     Raises:
-        LabelError: It cannot be read, or a group is no text.
+        LabelError: It cannot be read, a group is no text or empty, or a clip has two.
     """
     data = read_bytes(path)
     if path.suffix.lower() == ".csv":
-        return {row["file"]: row["group"] for _, row in table_rows(data, path, {"file", "group"})}
+        groups: dict[str, str] = {}
+        for line, row in table_rows(data, path, {"file", "group"}):
+            for column in ("file", "group"):
+                if not row[column]:
+                    raise LabelError(
+                        f"{path}, line {line}: the {column} is empty; fill it, or remove the line"
+                    )
+            if groups.setdefault(row["file"], row["group"]) != row["group"]:
+                raise LabelError(f"{path}, line {line}: {row['file']!r} has two groups; keep one line")
+        return groups
     value = parse_json(data, path)
     if not isinstance(value, Mapping) or not all(isinstance(group, str) for group in value.values()):
         raise LabelError(f"{path}: groups are a JSON object of file: group, or a CSV with file,group")
+    for name, group in value.items():
+        if not group.strip():
+            raise LabelError(f"{path}: the group of {str(name)!r} is empty; name it, or remove the clip")
     return {str(name): group for name, group in value.items()}
 
 
@@ -65,7 +77,10 @@ def grouped(clips: Sequence[Clip], given: Mapping[str, str] | None, warnings: li
         for other in np.flatnonzero(alike >= _ALIKE_BY_NAME):
             if alike[other] >= _ALIKE or stems[place] == stems[other]:
                 _join(head, clip.name, free[other].name)
-    return [replace(clip, group=by_name[clip.name] or _find(head, clip.name)) for clip in clips]
+    own = {name: group for name, group in by_name.items() if group is not None}
+    return [
+        replace(clip, group=own[clip.name] if clip.name in own else _find(head, clip.name)) for clip in clips
+    ]
 
 
 def parted(library: ClipLibrary, shares: Mapping[Part, float], seed: int) -> dict[Part, list[Clip]]:
@@ -84,7 +99,10 @@ def parted(library: ClipLibrary, shares: Mapping[Part, float], seed: int) -> dic
             f"{len(shares)} parts need as many groups of clips, and there {_are(len(groups))}: add clips"
             " (or groups, with --groups), or say --split all"
         )
-    order = sorted(groups, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())
+    # (The name of a file may be no UTF-8.)
+    order = sorted(
+        groups, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode("utf-8", "surrogatepass")).digest()
+    )
     counts = _apportioned(len(order), list(shares.values()))
     result: dict[Part, list[Clip]] = {}
     for part, count in zip(shares, counts, strict=True):

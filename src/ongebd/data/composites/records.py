@@ -205,7 +205,9 @@ def read_composites(folder: Path | str) -> Composites:
 
 
 def _json(value: Mapping[str, object]) -> str:
-    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+    # A lone surrogate (of a clip's name that is not UTF-8) becomes \udcXX, just as JSON has it.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _official(video: CompositeVideo) -> dict[str, object]:

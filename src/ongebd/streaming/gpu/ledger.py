@@ -131,18 +131,20 @@ class Ledger:
         index, time = self._held.popleft()
         if score is None or self._head is None:
             return self._unjudged(index, time)
-        decision = self._judged(self._head, index, time, score)
+        decision = self._judged(self._head, index, time, score, now)
         boundary = decision.boundary
         if boundary is not None and now > boundary.decided:
             decision = replace(decision, boundary=replace(boundary, decided=now))
         return decision
 
-    def _judged(self, head: Head, index: int, time: float, score: float) -> Decision:
-        """What a head here makes of the next score."""
+    def _judged(
+        self, head: Head, index: int, time: float, score: float, now: float | None = None
+    ) -> Decision:
+        """What a head here makes of the next score, known at `now`; None: at its frame."""
         head.update(score)
         mean, std, z, threshold = head.mean, head.std, head.z, head.threshold
         self._level = (mean, std, 0.0, threshold)
-        onset, boundary = self._runs.update(time, head.is_boundary, z)
+        onset, boundary = self._runs.update(time, head.is_boundary, z, now)
         return Decision(
             index, time, score, mean, std, z, threshold, head.is_boundary, head.ready, onset, boundary
         )
