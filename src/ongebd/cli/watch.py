@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,8 +21,11 @@ from ongebd.cli.standard_streams import ClosedOutput, say
 from ongebd.errors import ConfigError
 from ongebd.live import ClipLength, Patience, Watcher
 from ongebd.live.sinks import ClipSink, CommandSink, LineSink, PictureSink, RecordSink, Rotation, WebhookSink
-from ongebd.live.sources import OPEN_SECONDS, READ_SECONDS, STALL_SECONDS
-from ongebd.output import RunHeader
+from ongebd.live.sinks.command import check_seconds
+from ongebd.live.sinks.folder import check_folder
+from ongebd.live.sinks.records import check_recordable
+from ongebd.live.sources import OPEN_SECONDS, READ_SECONDS, STALL_SECONDS, sources_of
+from ongebd.output import RunHeader, spare_sources
 from ongebd.streaming import StreamConfig
 from ongebd.streaming.models import DEFAULT_MODEL
 from ongebd.text.naming import public_name
@@ -30,7 +33,7 @@ from ongebd.text.printing import printable
 
 PORT = 8765
 TOKEN = "ONGEBD_TOKEN"
-_SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,15})\s*([KMGT]?)i?B?", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +103,39 @@ class WatchOptions:
     queue: int = 48
     """Frames of one source that may wait for the model; beyond, the oldest is dropped."""
 
+    source_fps: float | None = None
+    """Frames a second of a source without timestamps (raw H.264); --fps is taken where this is not given."""
+
     device: str = "cpu"
     """Where the model computes: cpu, cuda or cuda:N."""
+
+    def check(self, sources: Sequence[str]) -> None:
+        """Refuse what cannot be, before anything is begun or put aside; also where nothing asks for it yet.
+
+        Args:
+            sources: As given; what is written must be none of them.
+
+        Raises:
+            ConfigError: A number is out of its range, or something is written where something else is.
+            OngebdError: A place cannot be looked at.
+        """
+        check_seconds(self.exec_timeout)
+        ClipLength(before=self.clip_before, after=self.clip_after)
+        folders = {"--thumbnails": self.thumbnails, "--clips": self.clips}
+        read = [one.source for one in sources_of(sources)]
+        for option, path in {"--jsonl": self.jsonl, **folders}.items():
+            if path is not None:
+                _spare(option, path, read)
+        _ = self.rotation
+        check_folder(self.thumbnails, "thumbnails", self.thumbnails_bytes)
+        check_folder(self.clips, "clips", self.clips_bytes)
+        if self.jsonl is not None:
+            check_recordable(self.jsonl)
+            for option, folder in folders.items():
+                if folder is not None and _lies_in(folder, self.jsonl):
+                    raise ConfigError(
+                        f"--jsonl {self.jsonl} is where {option} needs a folder; name another file"
+                    )
 
     @property
     def patience(self) -> Patience:
@@ -112,6 +146,21 @@ class WatchOptions:
             stall_after=self.stall_after,
             retries=self.retries,
         )
+
+    @property
+    def rotation(self) -> Rotation:
+        """When the file of records is exchanged."""
+        return Rotation(_bytes("--jsonl-size", self.jsonl_size), files=self.jsonl_files)
+
+    @property
+    def thumbnails_bytes(self) -> int:
+        """Bytes of all thumbnails at most."""
+        return _bytes("--thumbnails-size", self.thumbnails_size)
+
+    @property
+    def clips_bytes(self) -> int:
+        """Bytes of all clips at most."""
+        return _bytes("--clips-size", self.clips_size)
 
     @property
     def clip_length(self) -> ClipLength | None:
@@ -142,8 +191,8 @@ def watch(
     begins with #. A source that is lost is connected anew, for ever or --retries times. Several sources are
     watched at once, by one model.
 
-    Exit status: 0 when all sources are over, or 2 if one was refused or given up, or 130 after Ctrl-C (what
-    was found so far is told first).
+    Exit status: 0 when all sources are over, or 2 if one was refused or given up, or lines or records could
+    not be written, or 130 after Ctrl-C (what was found so far is told first).
 
     Parameters
     ----------
@@ -161,6 +210,7 @@ def watch(
     options = options or WatchOptions()
     check_sources(sources, "watch")
     host, port = _address(options.serve)
+    options.check(sources)
     with ExitStack() as closing:
         watcher = Watcher(
             sources,
@@ -170,27 +220,33 @@ def watch(
             patience=options.patience,
             realtime=options.realtime,
             max_pending=options.queue,
+            source_fps=options.source_fps,
             thumbnails=options.wants_pictures,
             clips=options.clip_length,
         )
         closing.callback(watcher.stop)
         lines = None if quiet or isinstance(sys.stdout, ClosedOutput) else _lines(watcher)
-        _attach(watcher, options)
-        if options.serve:
+        page = None
+        if options.serve:  # before the sinks: what is refused of it leaves no file begun
             from ongebd.live.server import serve
 
             watcher.metrics()  # raises now where what it needs is not installed
             server = serve(watcher, host, port, options.token or os.environ.get(TOKEN))
             closing.callback(server.stop)
-            say(f"ongebd: the page is at {server.url}")
+            page = server.url
+        _attach(watcher, options)
+        if page is not None:
+            say(f"ongebd: the page is at {page}")
         watcher.start()
         while not watcher.join(0.25):
             if lines is not None and lines.gone.is_set():
                 raise BrokenPipeError
         failed = [stream for stream in watcher.streams.values() if stream.status().state == "failed"]
     for stream in failed:
-        say(f"ongebd: {stream.name}: {printable(stream.status().reason)}")
-    return 2 if failed else 0
+        reason, name = printable(stream.status().reason), f"{stream.name}: "
+        say(f"ongebd: {reason if reason.startswith(name) else name + reason}")
+    written = [sink for sink in watcher.attached if isinstance(sink, LineSink | RecordSink)]
+    return 2 if failed or any(sink.failed for sink in written) else 0
 
 
 def _attach(watcher: Watcher, options: WatchOptions) -> None:
@@ -203,11 +259,24 @@ def _attach(watcher: Watcher, options: WatchOptions) -> None:
         return sum(stream.status().frames for stream in watcher.streams.values())
 
     programs = _programs(watcher, options, thumbnail)  # what is refused of them leaves no file begun
-    if options.jsonl is not None:
+    if options.thumbnails is not None:
+        most = options.thumbnails_bytes
+        watcher.attach(PictureSink(options.thumbnails, watcher.hub, thumbnail, _complain, most_bytes=most))
+    if options.clips is not None:
+        watcher.attach(
+            ClipSink(
+                options.clips,
+                watcher.footage,
+                watcher.wrote,
+                watcher.missed,
+                _complain,
+                most_bytes=options.clips_bytes,
+            )
+        )
+    if options.jsonl is not None:  # last: it puts a file aside, which a refused folder must not have caused
         names = {key: public_name(stream.name) for key, stream in watcher.streams.items()}
         shown = ", ".join(names.values())
         header = RunHeader(shown, watcher.model.name, asdict(watcher.config), 0, 0, __version__)
-        rotation = Rotation(_bytes("--jsonl-size", options.jsonl_size), files=options.jsonl_files)
         watcher.attach(
             RecordSink(
                 options.jsonl,
@@ -217,23 +286,8 @@ def _attach(watcher: Watcher, options: WatchOptions) -> None:
                 _complain,
                 frames,
                 wall=watcher.clock.wall,
-                rotation=rotation,
+                rotation=options.rotation,
                 points=options.jsonl_frames,
-            )
-        )
-    if options.thumbnails is not None:
-        most = _bytes("--thumbnails-size", options.thumbnails_size)
-        watcher.attach(PictureSink(options.thumbnails, watcher.hub, thumbnail, _complain, most_bytes=most))
-    if options.clips is not None:
-        most = _bytes("--clips-size", options.clips_size)
-        watcher.attach(
-            ClipSink(
-                options.clips,
-                watcher.footage,
-                watcher.wrote,
-                watcher.missed,
-                _complain,
-                most_bytes=most,
             )
         )
     for program in programs:
@@ -286,12 +340,26 @@ def _complain(line: str) -> None:
     say(f"ongebd: {printable(public_name(line))}")
 
 
+def _spare(option: str, path: Path, sources: Sequence[str]) -> None:
+    """Refuse to write over a source."""
+    try:
+        spare_sources([path], sources)
+    except ConfigError:
+        one = "the source itself" if len(sources) == 1 else "one of the sources"
+        raise ConfigError(f"{option} {path} is {one}, and would be lost; name another place") from None
+
+
+def _lies_in(folder: Path, path: Path) -> bool:
+    """Whether a folder is this path, or in it."""
+    return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(path))
+
+
 def _address(serve: str | bool) -> tuple[str, int]:
     """Host and port of `--serve`."""
     if isinstance(serve, bool) or not serve:
         return "127.0.0.1", PORT
     host, _, port = serve.rpartition(":")
-    if not (port.isascii() and port.isdecimal()):
+    if not (port.isascii() and port.isdecimal() and len(port) < 10):
         raise ConfigError(
             f"--serve {serve}: give [HOST:]PORT, as in 0.0.0.0:8765, or put --serve behind the sources"
         )

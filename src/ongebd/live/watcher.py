@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from types import MappingProxyType, TracebackType
 from typing import Protocol, Self
 
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, a_whole_number
 from ongebd.live.clips import ClipLength, Clips
 from ongebd.live.clock import LiveClock, RealClock
 from ongebd.live.hub import Hub
@@ -26,10 +26,12 @@ from ongebd.streaming.models import DEFAULT_MODEL, Model
 from ongebd.streaming.pool import PoolResult, StreamPool
 from ongebd.video import VideoReader
 from ongebd.video.connecting import Connecting
+from ongebd.video.sampling import exact_rate
 from ongebd.video.source import kind_of
 
 _TICK = 0.25
 _STOP_SECONDS = 5.0
+_MOST_PENDING = 100_000
 _DECIDING_SECONDS = 2.0
 """How long a decision on a frame may take, once the model has taken the frame."""
 
@@ -63,8 +65,10 @@ class Watcher:
         precision: As `StreamPool`.
         patience: Time-outs, and how a lost source is connected anew.
         realtime: Whether what is not live is played at its own pace.
-        max_pending: Frames of one stream that may wait for the model. Of a live source the oldest is dropped
-            where one more comes; what gives its data when it is asked waits itself.
+        max_pending: Frames of one stream that may wait for the model, 1 to 100 000. Of a live source the
+            oldest is dropped where one more comes; what gives its data when it is asked waits itself.
+        source_fps: Frames a second of a source without timestamps (raw H.264); None takes `fps` of the config
+            that is given.
         thumbnails: Whether boundaries have pictures.
         clips: What of a source is in a clip of a boundary; None: there are none. Who writes them reads
             `footage`, and tells `wrote` or `missed`.
@@ -87,12 +91,18 @@ class Watcher:
         patience: Patience | None = None,
         realtime: bool = False,
         max_pending: int = 48,
+        source_fps: float | None = None,
         thumbnails: bool = True,
         clips: ClipLength | None = None,
         clock: LiveClock | None = None,
         opener: Opener | None = None,
     ) -> None:
         named = sources_of(sources)
+        if a_whole_number("max_pending", max_pending) > _MOST_PENDING:
+            raise ConfigError(f"max_pending must be at most {_MOST_PENDING}, not {max_pending}")
+        self._source_fps = config.fps if source_fps is None and config is not None else source_fps
+        if self._source_fps is not None:
+            exact_rate(self._source_fps, "source_fps")
         if thumbnails:
             check_can_draw()
         self.hub, self.footage = Hub(), Hub()
@@ -282,6 +292,7 @@ class Watcher:
                 live=True,
                 stop=stop,
             ),
+            source_fps=self._source_fps,
             preview=SHORT_SIDE if self._thumbnails else None,
             keep=self._streams[source.key].clips,
         )

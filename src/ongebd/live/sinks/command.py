@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from ongebd.errors import ConfigError, OngebdError
+from ongebd.errors import ConfigError, OngebdError, a_number
 from ongebd.live.hub import Hub
 from ongebd.live.records import Filmed, Found, Record
 from ongebd.live.sinks.base import Complain, HubSink
@@ -42,7 +42,7 @@ class CommandSink(HubSink):
 
     Raises:
         ConfigError: The line cannot be split, names no program that is there, or has a field that is
-            unknown or not to be had.
+            unknown or not to be had; or the seconds are out of their range (`check_seconds`).
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class CommandSink(HubSink):
         seconds: float = 30.0,
         at_once: int = 2,
     ) -> None:
+        check_seconds(seconds)
         self._words = _words(line, clips)
         self._thumbnail, self._seconds = thumbnail, seconds
         self._wants_picture = self._asks_for("thumbnail")
@@ -118,6 +119,16 @@ class CommandSink(HubSink):
         if status:
             how = f"status {status}" if status > 0 else f"signal {-status}"
             raise OngebdError(f"{name} ended with {how}")
+
+
+def check_seconds(seconds: float) -> None:
+    """Refuse a time after which no program can be killed.
+
+    Raises:
+        ConfigError: It is not above 0 and at most a day.
+    """
+    if not 0 < a_number("--exec-timeout", seconds) <= 86_400:
+        raise ConfigError(f"--exec-timeout must be above 0 and at most 86400 s, not {seconds}")
 
 
 def _words(line: str, clips: bool) -> list[str]:

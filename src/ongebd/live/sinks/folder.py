@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from ongebd.errors import ConfigError, OngebdError
 from ongebd.live.hub import Hub
 from ongebd.live.records import Clip, Footage, Onset, Record
 from ongebd.live.sinks.base import Complain, HubSink
+from ongebd.text.printing import printable
 from ongebd.video.pieces import mp4_of
 
 _LEFT_BEHIND_SECONDS = 60.0
@@ -32,24 +34,21 @@ class CappedFolder:
         most_bytes: Of all files together; the newest one is kept in any case.
 
     Raises:
-        ConfigError: The size is below 1 MiB.
+        ConfigError: As `check_folder`.
         OngebdError: The folder cannot be made or read.
     """
 
     def __init__(self, folder: Path, what: str, ending: str, most_bytes: int) -> None:
-        if most_bytes < 1024 * 1024:
-            raise ConfigError(f"a folder of {what} takes at least 1 MiB, not {most_bytes} bytes")
+        check_folder(folder, what, most_bytes)
         self._folder, self._ending, self._most = folder, ending, most_bytes
         ours = re.compile(rf"\d{{8}}T\d{{6}}\.\d{{3}}Z-[a-z0-9-]+-\d+{re.escape(ending)}(\.part)?")
-        try:
+        with _using(folder):
             folder.mkdir(parents=True, exist_ok=True)
             there = sorted(path for path in folder.iterdir() if ours.fullmatch(path.name))
             self._kept = deque((path, path.stat().st_size) for path in there if path.suffix != ".part")
             for path in there:  # a watch that was killed was writing it; a running one takes no minute
                 if path.suffix == ".part" and time.time() - path.stat().st_mtime > _LEFT_BEHIND_SECONDS:
                     path.unlink(missing_ok=True)
-        except OSError as problem:
-            raise OngebdError(f"cannot use {folder}: {problem.strerror or problem}; name another") from None
         self._bytes = sum(size for _, size in self._kept)
 
     def write(self, onset: Onset, data: bytes) -> Path:
@@ -76,6 +75,30 @@ class CappedFolder:
         return path
 
 
+def check_folder(folder: Path | None, what: str, most_bytes: int) -> None:
+    """Refuse what can be no `CappedFolder`, before anything is made.
+
+    Raises:
+        ConfigError: The size is below 1 MiB, or there is something else than a folder.
+        OngebdError: It cannot be looked at.
+    """
+    if most_bytes < 1024 * 1024:
+        raise ConfigError(f"a folder of {what} takes at least 1 MiB, not {most_bytes} bytes")
+    with _using(folder):
+        if folder is None or folder.is_dir() or not (folder.exists() or folder.is_symlink()):
+            return
+    raise ConfigError(f"--{what} {printable(str(folder))} is no folder; name one, or one to be made")
+
+
+@contextlib.contextmanager
+def _using(folder: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as problem:
+        cause = getattr(problem, "strerror", None) or problem
+        raise OngebdError(f"cannot use {printable(str(folder))}: {cause}; name another") from None
+
+
 class PictureSink(HubSink):
     """Writes the picture of each onset into a `CappedFolder`.
 
@@ -87,7 +110,7 @@ class PictureSink(HubSink):
         most_bytes: Of all pictures together.
 
     Raises:
-        ConfigError: The size is below 1 MiB.
+        ConfigError: As `check_folder`.
         OngebdError: The folder cannot be made or read.
     """
 
@@ -124,7 +147,7 @@ class ClipSink(HubSink):
         limit: Clips that may wait to be written; each holds its packets in memory.
 
     Raises:
-        ConfigError: The size is below 1 MiB.
+        ConfigError: As `check_folder`.
         OngebdError: The folder cannot be made or read.
     """
 

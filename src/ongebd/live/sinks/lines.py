@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
+from ongebd.errors import OngebdError
 from ongebd.live.hub import Hub
 from ongebd.live.records import Dropped, Found, Record, Retuned, StateChanged
 from ongebd.live.sinks.base import Complain, HubSink
@@ -46,6 +47,8 @@ class LineSink(HubSink):
             self._take(text)
         except BrokenPipeError:
             self.gone.set()
+        except OSError as problem:
+            raise OngebdError(f"cannot write to standard output: {problem.strerror or problem}") from problem
 
     def _line(self, record: Record) -> str | None:
         who = record.stream.ljust(self._width)

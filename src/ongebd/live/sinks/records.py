@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ongebd.errors import ConfigError, OngebdError
+from ongebd.errors import ConfigError, OngebdError, a_number
 from ongebd.live.hub import Hub
 from ongebd.live.records import (
     Clip,
@@ -25,8 +27,9 @@ from ongebd.live.records import (
     StateChanged,
 )
 from ongebd.live.sinks.base import Complain, HubSink
-from ongebd.output.base import RunHeader, TextOut, rounded, writing
+from ongebd.output.base import RunHeader, TextOut, rounded
 from ongebd.output.jsonl import header_record
+from ongebd.text.printing import printable
 
 KINDS: tuple[type[Record], ...] = (Onset, Found, StateChanged, Dropped, Retuned, Clip)
 
@@ -44,7 +47,7 @@ class Rotation:
     files: int = 30
 
     def __post_init__(self) -> None:
-        if self.most_bytes < 1024 or self.seconds <= 0 or self.files < 0:
+        if self.most_bytes < 1024 or not a_number("seconds", self.seconds) > 0 or self.files < 0:
             raise ConfigError("a file of records has at least 1024 bytes, some time, and 0 or more before it")
 
 
@@ -56,7 +59,7 @@ class RecordSink(HubSink):
     was put aside as well: `seen.jsonl`, `seen-20261128T080000.123Z.jsonl`.
 
     Args:
-        path: Of the newest file. What is there already is put aside, not overwritten.
+        path: Of the newest file. A file that is there already is put aside, not overwritten.
         hub: Where records come from.
         names: Of each stream's key its name.
         header: The model and its settings.
@@ -67,6 +70,7 @@ class RecordSink(HubSink):
         points: Whether each decided frame has a line too.
 
     Raises:
+        ConfigError: There is something else than a file (`check_recordable`).
         OngebdError: The file cannot be written.
     """
 
@@ -92,7 +96,6 @@ class RecordSink(HubSink):
         self._out: TextOut | None = None
         self._size = self._boundaries = self._frames_before = 0
         self._began = 0.0
-        self._put_aside()
         self._open()
 
     def handle(self, record: Record) -> None:
@@ -101,11 +104,9 @@ class RecordSink(HubSink):
         if self._out is not None and (old or self._size >= self._rotation.most_bytes):
             self._finish_file(complete=False)
         if self._out is None:
-            self._put_aside()
             self._open()
+        self._write(*self._lines(record))
         self._boundaries += isinstance(record, Found)
-        for line in self._lines(record):
-            self._write(line)
 
     def close(self) -> None:
         """Write the end record."""
@@ -136,13 +137,22 @@ class RecordSink(HubSink):
         return [line, epoch]
 
     def _open(self) -> None:
-        with writing(self._path):
+        """Begin a file; one without its first lines is none, so that the next record begins it again."""
+        self._put_aside()
+        with _recording(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._out = TextOut(self._path)
+            self._out = TextOut(self._path)
         self._size = self._boundaries = 0
         self._began, self._frames_before = self._wall(), self._frames()
-        self._write(header_record(self._header))
-        self._write({"type": "streams", "streams": self._names, "wall": rounded(self._began)})
+        streams = {"type": "streams", "streams": self._names, "wall": rounded(self._began)}
+        try:
+            self._write(header_record(self._header), streams)
+        except OngebdError:
+            out, self._out = self._out, None
+            with contextlib.suppress(OSError, OngebdError):  # that it cannot be written is told already
+                out.close()
+                self._path.unlink()
+            raise
 
     def _finish_file(self, *, complete: bool) -> None:
         if self._out is None:
@@ -159,10 +169,12 @@ class RecordSink(HubSink):
             self._write(end)
         finally:
             out, self._out = self._out, None
-            out.close()
+            with _recording(self._path):
+                out.close()
 
     def _put_aside(self) -> None:
-        with writing(self._path):
+        check_recordable(self._path)
+        with _recording(self._path):
             if not self._path.exists() or self._path.stat().st_size == 0:
                 return
             when = datetime.fromtimestamp(self._wall(), UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
@@ -177,11 +189,41 @@ class RecordSink(HubSink):
             for surplus in older[: max(0, len(older) - self._rotation.files)]:
                 surplus.unlink(missing_ok=True)
 
-    def _write(self, record: dict[str, Any]) -> None:
+    def _write(self, *records: dict[str, Any]) -> None:
+        """Write all of them, or none."""
         if self._out is not None:
-            text = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
-            self._out.write(text)
+            lines = (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n" for record in records)
+            text = "".join(lines)
+            with _recording(self._path):
+                self._out.write(text)
             self._size += len(text.encode("utf-8", "replace"))
+
+
+def check_recordable(path: Path) -> None:
+    """Refuse to record where something else than a file is: it would be moved out of the way.
+
+    Raises:
+        ConfigError: It is a folder, a device or a pipe.
+        OngebdError: It cannot be looked at.
+    """
+    with _recording(path):
+        other = path.exists() and not path.is_file()
+    if other:
+        what = "a folder" if path.is_dir() else "no regular file"
+        raise ConfigError(f"--jsonl {printable(str(path))} is {what}; name a file, new or of records")
+
+
+@contextlib.contextmanager
+def _recording(path: Path) -> Iterator[None]:
+    """Turn what goes wrong into a line that names the option of `watch`, which is not the one of `detect`."""
+    try:
+        yield
+    except (OngebdError, OSError, ValueError) as problem:
+        cause = problem.__cause__ if isinstance(problem, OngebdError) else problem
+        full = isinstance(cause, OSError) and cause.errno == errno.ENOSPC
+        mend = "free some space or write elsewhere" if full else "write elsewhere"
+        why = getattr(cause, "strerror", None) or cause or problem
+        raise OngebdError(f"cannot write {printable(str(path))}: {why} ({mend}, see --jsonl)") from problem
 
 
 def record_line(record: Record) -> dict[str, Any]:
