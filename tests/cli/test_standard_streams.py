@@ -139,3 +139,16 @@ def test_a_bar_counts_one_boundary_in_the_singular(monkeypatch: pytest.MonkeyPat
             progress.found(count)
             assert progress._bar.tasks[0].fields["found"] == shown
         progress.end("clip.mp4", RunEnd(True, 2.0, 48, 2))
+
+
+def test_a_bar_tells_which_source_it_is_though_others_were_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    from ongebd.cli.progress import Progress
+
+    with Progress(4, quiet=False) as progress:
+        assert progress._bar is not None
+        for _ in range(3):  # two are refused before they begin
+            progress.next_source()
+        progress.begin("clip.mp4", 2.0)
+        assert progress._bar.tasks[0].description == "3/4  clip.mp4"
+        progress.end("clip.mp4", RunEnd(True, 2.0, 48, 2))

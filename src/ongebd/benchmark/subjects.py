@@ -11,7 +11,7 @@ from ongebd.baselines.transnet import STEP
 from ongebd.benchmark.plan import BenchPlan
 from ongebd.benchmark.random_weights import NOTE, random_model
 from ongebd.errors import ConfigError, OngebdError
-from ongebd.streaming import Model, load, model_names
+from ongebd.streaming import Model, load
 from ongebd.streaming.cpu_runtime import on_cpu_runtime
 from ongebd.streaming.models import DEFAULT_MODEL, TRAINABLE
 from ongebd.streaming.recipes import RECIPES
@@ -117,8 +117,3 @@ def subject(name: str, plan: BenchPlan, folder: Path) -> Subject:
         return Subject(name, plain, plain, note, 1)
     model = on_cpu_runtime(plain, plan.runtime, plan.computes_in, plan.threads)
     return Subject(name, plain, model, note, STEP if name == "transnetv2" else 1)
-
-
-def known_names() -> list[str]:
-    """All that can be named."""
-    return [*model_names(), *TRAINABLE]

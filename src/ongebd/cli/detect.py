@@ -137,6 +137,7 @@ def detect(
     refused: list[str] = []
     with Progress(len(sources), quiet=quiet) as progress:
         for source, name in zip(sources, stems, strict=True):
+            progress.next_source()
             try:
                 # What the user left open stays open: a source without timestamps is timed by --fps if given.
                 run = SourceRun(source, loaded, config, stream=stream, source_fps=source_fps)

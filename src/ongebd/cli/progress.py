@@ -28,14 +28,18 @@ class Progress(StderrBar):
             redirect_stdout=sys.stdout.isatty(),
         )
         self._sources = sources
-        self._done = 0
+        self._place = 0  # of the source that is read, from 1
         self._started = 0.0
+
+    def next_source(self) -> None:
+        """The next source is tried; it may be refused before it begins."""
+        self._place += 1
 
     def begin(self, source: str, expected_duration: float | None) -> None:
         """A source begins; its length in seconds, if its container claims one."""
         self._started = time.monotonic()
         if self._bar is not None:
-            number = f"{self._done + 1}/{self._sources}  " if self._sources > 1 else ""
+            number = f"{self._place}/{self._sources}  " if self._sources > 1 else ""
             label = escape(number + spoken_name(source))
             self._task = self._bar.add_task(
                 label, total=expected_duration, clock="0.0 s", found=_boundaries(0)
@@ -53,13 +57,11 @@ class Progress(StderrBar):
 
     def drop(self) -> None:
         """A source was refused before anything of it was read."""
-        self._done += 1
         if self._bar is not None:
             self._bar.remove_task(self._task)
 
     def end(self, source: str, end: RunEnd) -> None:
         """A source ended: its warnings, and a line that sums it up."""
-        self._done += 1
         if self._bar is not None:
             self._bar.remove_task(self._task)
         name = spoken_name(source)

@@ -50,4 +50,5 @@ def leave_output() -> None:
 def say(line: str) -> None:
     """Print one line to standard error. If even that is gone, there is nobody to tell."""
     with contextlib.suppress(OSError, ValueError):
-        print(line, file=sys.stderr, flush=True)  # noqa: T201
+        sys.stderr.write(f"{line}\n")  # at once, so that no other thread's line comes between
+        sys.stderr.flush()
