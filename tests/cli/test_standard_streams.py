@@ -152,3 +152,19 @@ def test_a_bar_tells_which_source_it_is_though_others_were_refused(monkeypatch: 
         progress.begin("clip.mp4", 2.0)
         assert progress._bar.tasks[0].description == "3/4  clip.mp4"
         progress.end("clip.mp4", RunEnd(True, 2.0, 48, 2))
+
+
+@POSIX_ONLY
+@pytest.mark.parametrize("command", ["--help", "--version", "models", "models --json", "watch --help"])
+def test_a_reader_that_went_away_is_told_as_every_program_tells_it(command: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "ongebd", *command.split()],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -39,6 +39,18 @@ def test_our_jsonl_gives_centres_onsets_and_decisions_under_the_sources_stem(tmp
     assert times(predictions.at("onset")) == {"a clip": [1.9]}
 
 
+def test_records_of_several_watched_streams_are_no_single_video(tmp_path: Path) -> None:
+    path = tmp_path / "watched.jsonl"
+    one, two = (
+        {"type": "streams", "streams": names} for names in ({"a": "a.mp4"}, {"a": "a.mp4", "b": "b.mp4"})
+    )
+    path.write_text(lines(HEADER, one, {**BOUNDARY, "stream": "a"}, END))
+    assert times(read_predictions(path)) == {"a clip": [2.0]}
+    path.write_text(lines(HEADER, two, {**BOUNDARY, "stream": "a"}, {**BOUNDARY, "stream": "b"}, END))
+    with pytest.raises(LabelError, match="line 2: records of 2 streams, of `ongebd watch`"):
+        read_predictions(path)
+
+
 def onset_decisions(path: Path) -> list[float] | None:
     (video,) = read_predictions(path).at("onset").videos.values()
     return None if video.decided is None else video.decided.tolist()

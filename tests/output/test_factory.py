@@ -9,6 +9,7 @@ import pytest
 
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output import FORMATS, QuietSink, RunEnd, RunHeader, Tee, open_sinks
+from ongebd.output.vtt import VttSink
 
 
 def test_every_format_has_its_file(tmp_path: Path, header: RunHeader, play: Callable[..., RunEnd]):
@@ -40,6 +41,21 @@ def test_if_one_file_cannot_be_opened_none_is_left(tmp_path: Path, header: RunHe
     with pytest.raises(OngebdError, match="cannot write"):
         open_sinks(list(FORMATS), tmp_path, "clip", header)
     assert [file.name for file in tmp_path.iterdir()] == [f"clip.{blocked}"]
+
+
+def test_if_one_sink_cannot_begin_no_new_file_is_left(
+    tmp_path: Path, header: RunHeader, monkeypatch: pytest.MonkeyPatch
+):
+    class Full(VttSink):
+        def __init__(self, path: Path, header: RunHeader) -> None:
+            super().__init__(path, header)
+            raise OngebdError(f"{path}: no space left")
+
+    (tmp_path / "v.csv").write_text("of an earlier run")
+    monkeypatch.setitem(FORMATS, "vtt", Full)
+    with pytest.raises(OngebdError, match="no space left"):
+        open_sinks(["jsonl", "csv", "vtt", "png"], tmp_path, "v", header)
+    assert [path.name for path in tmp_path.iterdir()] == ["v.csv"]
 
 
 def test_the_source_is_never_written_over(tmp_path: Path, header: RunHeader):

@@ -77,6 +77,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output went away: `ongebd detect … | head -1`
         leave_output()
         return 141
+    except SystemExit as ended:  # which rich makes of it
+        if not isinstance(ended.__context__, BrokenPipeError):
+            raise
+        leave_output()
+        return 141
     except OSError as problem:
         if problem.filename is not None:  # no writing to a stream: of something else
             raise

@@ -210,6 +210,11 @@ def _parse_jsonl(data: bytes, path: Path) -> list[_Run]:
                     "keep one run"
                 )
             runs.append(run)
+        elif form == "streams" and isinstance(names := record.get("streams"), Mapping) and len(names) > 1:
+            raise LabelError(
+                f"{path}, line {line}: records of {len(names)} streams, of `ongebd watch`, are no single"
+                " video's; watch each with a --jsonl of its own"
+            )
         elif form in ("boundary", "end"):
             if not runs:
                 runs.append(_Run(path, line))

@@ -62,8 +62,15 @@ def open_sinks(formats: Sequence[str], directory: str | Path, stem: str, header:
     spare_sources(paths, [header.source])
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
+    new = [path for path in paths if not path.exists()]
     _check_writable(paths)
-    return [FORMATS[name](path, header) for name, path in zip(names, paths, strict=True)]
+    try:
+        return [FORMATS[name](path, header) for name, path in zip(names, paths, strict=True)]
+    except BaseException:  # a header that finds no room on the disk, say
+        for path in new:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+        raise
 
 
 def output_paths(formats: Sequence[str], directory: str | Path, stem: str) -> list[Path]:
