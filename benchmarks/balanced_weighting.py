@@ -24,10 +24,10 @@ import torch
 from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.synthetic import MemoryStore, MemoryVideo, SyntheticConfig, make_synthetic
 from ongebd.features.store import FeatureStore
-from ongebd.training.config import TrainConfig
-from ongebd.training.dataset import make_dataset
-from ongebd.training.loop import train
-from ongebd.training.validation import Validated
+from ongebd.lab.training.config import TrainConfig
+from ongebd.lab.training.dataset import make_dataset
+from ongebd.lab.training.loop import train
+from ongebd.lab.training.validation import Validated
 
 TWO_FRAMES = "absolute 0.1"  # 2.4 frames at 24 a second
 

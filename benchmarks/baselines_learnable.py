@@ -29,21 +29,21 @@ from ongebd.data.labelled import LabelledVideo, label_videos
 from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet
 from ongebd.data.synthetic import MemoryStore, SyntheticConfig, make_synthetic
+from ongebd.detector.config import StreamConfig
+from ongebd.detector.heads import OBD
+from ongebd.detector.scorers import AnticipationScorer
+from ongebd.detector.trained import read_about
 from ongebd.estimator import Anticipator, cosine_error
-from ongebd.evaluation import relative_distance
-from ongebd.evaluation.evaluation import evaluate
-from ongebd.evaluation.system import EvaluationConfig
-from ongebd.streaming.config import StreamConfig
-from ongebd.streaming.heads import OBD
-from ongebd.streaming.scorers import AnticipationScorer
-from ongebd.streaming.trained import read_about
-from ongebd.training.batches import DeviceFeatures
-from ongebd.training.config import ESTIMATOR, TrainConfig, read_config
-from ongebd.training.dataset import make_dataset
-from ongebd.training.decisions import judge, predictions_at
-from ongebd.training.loop import train
-from ongebd.training.task import task_of
-from ongebd.training.validation import Validated, figures
+from ongebd.lab.evaluation import relative_distance
+from ongebd.lab.evaluation.evaluation import evaluate
+from ongebd.lab.evaluation.system import EvaluationConfig
+from ongebd.lab.training.batches import DeviceFeatures
+from ongebd.lab.training.config import ESTIMATOR, TrainConfig, read_config
+from ongebd.lab.training.dataset import make_dataset
+from ongebd.lab.training.decisions import judge, predictions_at
+from ongebd.lab.training.loop import train
+from ongebd.lab.training.task import task_of
+from ongebd.lab.training.validation import Validated, figures
 
 ANTICIPATORS: dict[str, Callable[[], Anticipator]] = {"window-mean": WindowMean, "persistence": Persistence}
 CPU = torch.device("cpu")

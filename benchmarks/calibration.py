@@ -24,8 +24,8 @@ import numpy.typing as npt
 
 from ongebd import Model, OnlineDetector, StreamConfig, load
 from ongebd.data import LabelSet, VideoLabels, as_prediction_set, read_labels
-from ongebd.evaluation.comparison import Comparison, compare
-from ongebd.evaluation.floors import clock_times
+from ongebd.lab.evaluation.comparison import Comparison, compare
+from ongebd.lab.evaluation.floors import clock_times
 from ongebd.video import VideoReader, prefetch
 
 TOLERANCES = (0.1, 0.25, 0.5, 1.0)

@@ -30,9 +30,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from real_clips import films_of, pairs, predicted
 
+from ongebd.common.lettering import lettering
 from ongebd.data import LabelSet, VideoLabels, read_labels
 from ongebd.errors import OngebdError
-from ongebd.text.lettering import lettering
 from ongebd.video import VideoReader
 
 WIDTH, PANEL, DPI = 20.0, 3.15, 100  # inches, inches, pixels an inch

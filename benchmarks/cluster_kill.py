@@ -28,7 +28,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ongebd.processor import processor
+from ongebd.common.processor import processor
 
 MARK = "ONGEBD_BENCHMARK_MARK"
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -37,11 +37,11 @@ from footage.predicted import pairs, predicted, without_folders
 from footage.scores import clock_row
 
 from ongebd import backbones
-from ongebd.data.composites import Composites
-from ongebd.data.composites.kinds import DISTRACTOR_KINDS
 from ongebd.errors import OngebdError
-from ongebd.evaluation.figures import ABSOLUTE
-from ongebd.evaluation.floors import clock_times
+from ongebd.lab.composites import Composites
+from ongebd.lab.composites.kinds import DISTRACTOR_KINDS
+from ongebd.lab.evaluation.figures import ABSOLUTE
+from ongebd.lab.evaluation.floors import clock_times
 
 UNTRAINED = ("window-mean", "window-mean@tau=5", "persistence", "persistence@tau=7")
 PEERS = ("scenedetect-adaptive", "scenedetect-content", "scenedetect-hash", "transnetv2")

@@ -1,7 +1,7 @@
 """How many boundaries of ResNet-50 with a trained CEA stay where they are in OpenVINO's bfloat16.
 
 The reference is the same model in float32 by onnxruntime, on the same frames of real clips. The CEA is
-trained here, by `ongebd.training`, on the reference's features.
+trained here, by `ongebd.lab.training`, on the reference's features.
 
 The backbone has random weights unless --weights gives a checkpoint. With random normalisation pictures hardly
 differ, so it has the statistics of frames of other clips, as a trained network has those of its pictures.
@@ -29,12 +29,12 @@ from gpu_agreement import compare
 import ongebd
 from ongebd import Model, backbones
 from ongebd.backbones import Backbone
-from ongebd.benchmark.random_weights import random_resnet50, resnet50_backbone
 from ongebd.data import read_labels
+from ongebd.detector.openvino import on_cpu_runtime
 from ongebd.features import FeatureStore
-from ongebd.streaming.cpu_runtime import on_cpu_runtime
-from ongebd.training.config import TrainConfig
-from ongebd.training.loop import train
+from ongebd.lab.benchmark.random_weights import random_resnet50, resnet50_backbone
+from ongebd.lab.training.config import TrainConfig
+from ongebd.lab.training.loop import train
 from ongebd.types import Frame
 from ongebd.video import VideoReader
 

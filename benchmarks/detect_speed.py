@@ -26,8 +26,8 @@ from pathlib import Path
 
 import av
 
-from ongebd.benchmark.machine import cores
-from ongebd.processor import processor
+from ongebd.common.processor import processor
+from ongebd.lab.benchmark.machine import cores
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO_CLIP = ROOT / ".cache" / "demo" / "bikes.mp4"

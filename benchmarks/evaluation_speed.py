@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ongebd.data import as_label_set, as_prediction_set
-from ongebd.evaluation import THRESHOLDS, relative_distance
+from ongebd.lab.evaluation import THRESHOLDS, relative_distance
 
 Labels = dict[str, dict[str, object]]
 Predictions = dict[str, list[float]]

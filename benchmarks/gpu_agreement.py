@@ -12,13 +12,13 @@ import numpy as np
 import torch
 
 import ongebd
+from ongebd.common.geometry import View
+from ongebd.detector import Model
 from ongebd.estimator.anticipator import AnticipatorConfig, ConsistentEventAnticipator
 from ongebd.estimator.torch_errors import prediction_errors
-from ongebd.geometry import View
-from ongebd.streaming import Model
-from ongebd.streaming.gpu import GpuRuntime
-from ongebd.streaming.gpu.networks import device_network
-from ongebd.streaming.pool import StreamPool
+from ongebd.pool import StreamPool
+from ongebd.pool.gpu import GpuRuntime
+from ongebd.pool.gpu.networks import device_network
 from ongebd.video import VideoReader
 
 if TYPE_CHECKING:

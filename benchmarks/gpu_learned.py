@@ -11,11 +11,11 @@ import numpy as np
 from gpu_agreement import boundaries, clips, compare, through
 
 import ongebd
-from ongebd.benchmark.many import Steps
-from ongebd.streaming.gpu import DeviceStream, GpuRuntime
-from ongebd.streaming.gpu.learned import BatchedLearned
-from ongebd.streaming.pool import StreamPool
-from ongebd.streaming.runtime import Work
+from ongebd.lab.benchmark.many import Steps
+from ongebd.pool import StreamPool
+from ongebd.pool.gpu import DeviceStream, GpuRuntime
+from ongebd.pool.gpu.learned import BatchedLearned
+from ongebd.pool.runtime import Work
 
 if TYPE_CHECKING:
     from gpu_runtime import Bench

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ongebd.benchmark.many import Flood, Steps
-from ongebd.streaming.gpu import GpuRuntime
-from ongebd.streaming.pool import PoolResult, StreamPool
-from ongebd.streaming.pool.ring import Handle
+from ongebd.lab.benchmark.many import Flood, Steps
+from ongebd.pool import PoolResult, StreamPool
+from ongebd.pool.gpu import GpuRuntime
+from ongebd.pool.ring import Handle
 
 if TYPE_CHECKING:
     from ctypes import Array, c_double

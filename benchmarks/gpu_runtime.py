@@ -34,14 +34,14 @@ from gpu_many import many
 
 import ongebd
 from ongebd.backbones.torch_backbone import TorchBackbone
-from ongebd.benchmark.eager import EagerStream
-from ongebd.benchmark.random_weights import random_resnet50
-from ongebd.benchmark.timing import percentiles
+from ongebd.detector import Model
 from ongebd.estimator.anticipator import AnticipatorConfig, ConsistentEventAnticipator
 from ongebd.estimator.torch_anticipator import TorchAnticipator
-from ongebd.streaming import Model
-from ongebd.streaming.gpu import DeviceStream, GpuRuntime
-from ongebd.streaming.runtime import Work
+from ongebd.lab.benchmark.eager import EagerStream
+from ongebd.lab.benchmark.random_weights import random_resnet50
+from ongebd.lab.benchmark.timing import percentiles
+from ongebd.pool.gpu import DeviceStream, GpuRuntime
+from ongebd.pool.runtime import Work
 
 SIZES = {"256x455": (256, 455), "224x224": (224, 224), "720x1280": (720, 1280)}
 WAYS = {

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ongebd.processor import processor
+from ongebd.common.processor import processor
 
 
 @dataclass(frozen=True, slots=True)

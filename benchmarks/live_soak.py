@@ -34,14 +34,14 @@ from live_report import Halves, Sample, asker, check_lines, hand_in, measured_by
 
 import ongebd
 from ongebd.baselines.pictures import Pictures
+from ongebd.detector import Model
 from ongebd.errors import SourceError
-from ongebd.live import Patience, Point, StreamStatus, Watcher
-from ongebd.live.server import serve
-from ongebd.live.sinks import PictureSink, RecordSink, Rotation
 from ongebd.output import RunHeader
 from ongebd.output.jsonl import read_jsonl
-from ongebd.streaming import Model
 from ongebd.types import Decision, Epoch, Frame
+from ongebd.watch import Patience, Point, StreamStatus, Watcher
+from ongebd.watch.server import serve
+from ongebd.watch.sinks import PictureSink, RecordSink, Rotation
 
 HEADING = "# A day of a made camera, as fast as it goes"
 RATE = 24

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.streaming import Model
+from ongebd.detector import Model
 from ongebd.types import Boundary, Decision
 from ongebd.video import VideoReader
 from ongebd.video.connecting import Connecting

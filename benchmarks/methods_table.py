@@ -18,15 +18,15 @@ import numpy as np
 import torch
 
 from ongebd.baselines.methods import METHODS
-from ongebd.benchmark.cost import cost
-from ongebd.benchmark.eager import EagerStream
-from ongebd.benchmark.paper import PAPER
-from ongebd.benchmark.random_weights import random_model, resnet50_backbone
-from ongebd.benchmark.timing import OneByOne
+from ongebd.common.processor import processor
+from ongebd.detector import Model
+from ongebd.detector.recipes import RECIPES
 from ongebd.errors import MissingExtraError
-from ongebd.processor import processor
-from ongebd.streaming import Model
-from ongebd.streaming.recipes import RECIPES
+from ongebd.lab.benchmark.cost import cost
+from ongebd.lab.benchmark.eager import EagerStream
+from ongebd.lab.benchmark.paper import PAPER
+from ongebd.lab.benchmark.random_weights import random_model, resnet50_backbone
+from ongebd.lab.benchmark.timing import OneByOne
 
 DIM = 2048
 

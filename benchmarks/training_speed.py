@@ -37,11 +37,11 @@ from ongebd.data.windows import IntArray, WindowTape, build_tape
 from ongebd.estimator.anticipator import ConsistentEventAnticipator, parameter_count
 from ongebd.estimator.losses import balancing_weight, est_loss
 from ongebd.estimator.torch_errors import prediction_errors
-from ongebd.training.batches import BatchLoader, HostFeatures, to_device
-from ongebd.training.config import TrainConfig
-from ongebd.training.objective import Objective
-from ongebd.training.processes import Processes, joined
-from ongebd.training.step import precision, prepared, train_step
+from ongebd.lab.training.batches import BatchLoader, HostFeatures, to_device
+from ongebd.lab.training.config import TrainConfig
+from ongebd.lab.training.objective import Objective
+from ongebd.lab.training.processes import Processes, joined
+from ongebd.lab.training.step import precision, prepared, train_step
 
 VIDEOS, FRAMES, DIM = 18_794, 240, 2048  # of Kinetics-GEBD's training set, 10 s at 24 frames a second
 POSITIVE = 0.145  # share of boundary frames at ±0.15 s

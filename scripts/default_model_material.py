@@ -15,8 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ongebd import backbones
+from ongebd.backbones.pipeline import frame_features
 from ongebd.data import LabelSet, read_labels
-from ongebd.data.composites import (
+from ongebd.errors import OngebdError
+from ongebd.estimator.cues import GROUPS, cue_matrix
+from ongebd.lab.composites import (
     BOUNDARY_KINDS,
     DISTRACTOR_KINDS,
     ComposeConfig,
@@ -24,10 +27,7 @@ from ongebd.data.composites import (
     read_clips,
     read_composites,
 )
-from ongebd.errors import OngebdError
-from ongebd.estimator.cues import GROUPS, cue_matrix
-from ongebd.features.pipeline import frame_features
-from ongebd.training.boundary_trees import RatedClip, TreeConfig, folds_by_clip
+from ongebd.lab.training.boundary_trees import RatedClip, TreeConfig, folds_by_clip
 from ongebd.video import VideoReader
 
 BACKBONE = "efficientnet_lite0_whole"

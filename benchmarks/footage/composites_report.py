@@ -12,10 +12,10 @@ from footage.making import CONTROL, Trained
 from footage.methods import Method
 from footage.scores import Figure, Row, delay_figures, row
 from footage.tables import Report, number, seconds, share
-from ongebd.data.composites import Composites
-from ongebd.data.composites.kinds import SMOOTH
 from ongebd.data.label_set import LabelSet
-from ongebd.evaluation.figures import ABSOLUTE
+from ongebd.lab.composites import Composites
+from ongebd.lab.composites.kinds import SMOOTH
+from ongebd.lab.evaluation.figures import ABSOLUTE
 
 CLOCK = "clock"
 SHOWN = (0.1, 0.25, 0.5)

@@ -10,12 +10,12 @@ import numpy as np
 
 from footage.listening import Found
 from footage.scores import Figure, ratio
-from ongebd.data.composites.kinds import BOUNDARY_KINDS
-from ongebd.data.composites.records import CompositeBoundary, CompositeDistractor, CompositeVideo
 from ongebd.data.numbers import FloatArray
-from ongebd.evaluation.bootstrap import Interval
-from ongebd.evaluation.counts import Counts
-from ongebd.evaluation.matching import greedy_match
+from ongebd.lab.composites.kinds import BOUNDARY_KINDS
+from ongebd.lab.composites.records import CompositeBoundary, CompositeDistractor, CompositeVideo
+from ongebd.lab.evaluation.bootstrap import Interval
+from ongebd.lab.evaluation.counts import Counts
+from ongebd.lab.evaluation.matching import greedy_match
 
 AFTER = 0.5
 """Seconds after a distractor in which a detection is still laid to it."""

@@ -21,13 +21,13 @@ import numpy.typing as npt
 from footage.films import Film, Seen, embed, frames_of, key_of, read_seen, write_seen
 from footage.methods import Method, view_of
 from ongebd.backbones import Backbone
+from ongebd.common.geometry import Fit, View
 from ongebd.data.numbers import FloatArray
+from ongebd.detector.detector import OnlineDetector
+from ongebd.detector.recipes import RECIPES
+from ongebd.detector.scorers import Scorer
 from ongebd.errors import ConfigError
 from ongebd.estimator import Anticipator
-from ongebd.geometry import Fit, View
-from ongebd.streaming.detector import OnlineDetector
-from ongebd.streaming.recipes import RECIPES
-from ongebd.streaming.scorers import Scorer
 from ongebd.types import Boundary, Decision, Feature
 
 
@@ -59,7 +59,7 @@ class Curve:
 
 
 class Listener:
-    """One method on one video, frame by frame, as `ongebd.streaming.run.SourceRun` feeds it.
+    """One method on one video, frame by frame, as `ongebd.detector.source_run.SourceRun` feeds it.
 
     Args:
         detector: New.

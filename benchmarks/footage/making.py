@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ongebd.data.composites import Composites, read_composites
-from ongebd.data.composites.kinds import DISTRACTOR_KINDS
 from ongebd.errors import ConfigError
+from ongebd.lab.composites import Composites, read_composites
+from ongebd.lab.composites.kinds import DISTRACTOR_KINDS
 
 CONTROL = "control"
 _NOTE = "made-by.json"

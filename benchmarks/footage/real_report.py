@@ -13,7 +13,7 @@ from footage.listening import Found
 from footage.scores import Row, ceiling_row, delay_figures, difference, row
 from footage.tables import Report, bare, seconds, share, signed
 from ongebd.data import LabelSet
-from ongebd.evaluation.figures import ABSOLUTE
+from ongebd.lab.evaluation.figures import ABSOLUTE
 
 RATED = "model ratings, not people"
 

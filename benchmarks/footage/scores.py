@@ -13,13 +13,13 @@ from footage.listening import Found
 from ongebd.data import LabelSet
 from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet, VideoPrediction
-from ongebd.evaluation.bootstrap import Interval, resampled_scores, resampled_sums
-from ongebd.evaluation.ceiling import each_annotator
-from ongebd.evaluation.comparison import Comparison, compare
-from ongebd.evaluation.counts import Counts
-from ongebd.evaluation.delay import measure_delays
-from ongebd.evaluation.figures import ABSOLUTE, ABSOLUTE_PART
-from ongebd.evaluation.floors import clock_periods, clock_times
+from ongebd.lab.evaluation.bootstrap import Interval, resampled_scores, resampled_sums
+from ongebd.lab.evaluation.ceiling import each_annotator
+from ongebd.lab.evaluation.comparison import Comparison, compare
+from ongebd.lab.evaluation.counts import Counts
+from ongebd.lab.evaluation.delay import measure_delays
+from ongebd.lab.evaluation.figures import ABSOLUTE, ABSOLUTE_PART
+from ongebd.lab.evaluation.floors import clock_periods, clock_times
 
 RESAMPLES = 2000
 SEED = 0

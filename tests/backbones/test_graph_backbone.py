@@ -11,9 +11,9 @@ import pytest
 
 from ongebd import backbones
 from ongebd.backbones.graph_backbone import GraphBackbone, on_cpu_runtime
+from ongebd.detector import load
+from ongebd.detector.openvino import on_cpu_runtime as model_on_cpu_runtime
 from ongebd.errors import ConfigError, MissingExtraError
-from ongebd.streaming import load
-from ongebd.streaming.cpu_runtime import on_cpu_runtime as model_on_cpu_runtime
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ class TestTorchNetworks:
         pytest.importorskip("onnx")
 
     def test_a_resnet50s_graph_gives_its_features(self, pictures):
-        from ongebd.benchmark.random_weights import resnet50_backbone
+        from ongebd.lab.benchmark.random_weights import resnet50_backbone
 
         plain = resnet50_backbone()
         ours = on_cpu_runtime(plain, "onnxruntime")
@@ -130,7 +130,7 @@ class TestTorchNetworks:
         from ongebd.estimator.anticipator import AnticipatorConfig, ConsistentEventAnticipator
         from ongebd.estimator.onnx_anticipator import OnnxAnticipator
         from ongebd.estimator.openvino_anticipator import OpenVinoAnticipator
-        from ongebd.training.onnx_export import export_onnx
+        from ongebd.lab.training.onnx_export import export_onnx
 
         shape = AnticipatorConfig(dim=16, width=16, ffn=16, heads=2, layers=2)
         export_onnx(ConsistentEventAnticipator(shape).eval(), tmp_path / "model.onnx")

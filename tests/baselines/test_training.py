@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 
 from ongebd.data.synthetic import SyntheticConfig, make_synthetic  # noqa: E402
+from ongebd.detector import load  # noqa: E402
 from ongebd.errors import ConfigError  # noqa: E402
-from ongebd.streaming import load  # noqa: E402
-from ongebd.training.batches import DeviceFeatures  # noqa: E402
-from ongebd.training.config import TrainConfig, read_config  # noqa: E402
-from ongebd.training.dataset import make_dataset  # noqa: E402
-from ongebd.training.decisions import judge, predictions_at  # noqa: E402
-from ongebd.training.loop import Trained, train  # noqa: E402
-from ongebd.training.task import beside_each_other, task_of  # noqa: E402
+from ongebd.lab.training.batches import DeviceFeatures  # noqa: E402
+from ongebd.lab.training.config import TrainConfig, read_config  # noqa: E402
+from ongebd.lab.training.dataset import make_dataset  # noqa: E402
+from ongebd.lab.training.decisions import judge, predictions_at  # noqa: E402
+from ongebd.lab.training.loop import Trained, train  # noqa: E402
+from ongebd.lab.training.task import beside_each_other, task_of  # noqa: E402
 
 CPU = torch.device("cpu")
 NETWORKS = {

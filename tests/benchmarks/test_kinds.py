@@ -15,7 +15,7 @@ from footage.kinds import (
 )
 from footage.listening import Found
 
-from ongebd.data.composites.records import CompositeBoundary, CompositeDistractor, CompositeVideo
+from ongebd.lab.composites.records import CompositeBoundary, CompositeDistractor, CompositeVideo
 
 
 def boundary(time: float, kind: str = "cut", before: float = 0.0, after: float = 0.0) -> CompositeBoundary:

@@ -13,9 +13,9 @@ from footage.scores import clock_row, delay_figures, difference, prediction_set,
 
 import ongebd
 from ongebd.data import LabelSet, VideoLabels
+from ongebd.detector.recipes import RECIPES
 from ongebd.errors import ConfigError
-from ongebd.evaluation.figures import ABSOLUTE
-from ongebd.streaming.recipes import RECIPES
+from ongebd.lab.evaluation.figures import ABSOLUTE
 from ongebd.types import Boundary
 
 

@@ -13,9 +13,9 @@ from footage.making import CONTROL, Trained, clips_in
 from footage.scores import ceiling_row, clock_row, delay_figures, random_row, row
 
 from ongebd.data import LabelSet, VideoLabels
-from ongebd.data.composites import Composites
-from ongebd.data.composites.records import CompositeBoundary, CompositeDistractor, CompositeVideo
 from ongebd.errors import ConfigError, LabelError
+from ongebd.lab.composites import Composites
+from ongebd.lab.composites.records import CompositeBoundary, CompositeDistractor, CompositeVideo
 
 
 def moments(*times: float) -> Found:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ongebd.benchmark import run as run_module
-from ongebd.benchmark import timing
 from ongebd.cli import main
 from ongebd.cli.bench import bench
+from ongebd.lab.benchmark import run as run_module
+from ongebd.lab.benchmark import timing
 
 ONE = ["bench", "--methods", "persistence", "--repeats", "1", "--seconds", "0.001"]
 QUICK = [*ONE, "--streams", "0"]

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from ongebd.cli import main
+from ongebd.detector import load
 from ongebd.output import read_jsonl
-from ongebd.streaming import load
 
 Maker = Callable[..., Any]
 

@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from ongebd.cli import main
-from ongebd.streaming import load, model_names
-from ongebd.streaming.catalogue import ESTIMATOR_PARAMETERS, RESNET50, catalogue
-from ongebd.streaming.recipes import RECIPES
+from ongebd.detector import load, model_names
+from ongebd.detector.catalogue import ESTIMATOR_PARAMETERS, RESNET50, catalogue
+from ongebd.detector.recipes import RECIPES
 
 
 def test_json_lists_every_method_once(capsys):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ongebd.cli import main
-from ongebd.streaming import load
+from ongebd.detector import load
 
 Maker = Callable[..., Any]
 SECRETS = ("hunter2", "tok3n")

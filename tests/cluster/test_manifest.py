@@ -15,8 +15,8 @@ from ongebd.cluster import DetectTask, Entry, Manifest, jobs_of
 from ongebd.cluster.detect import Job, _kept
 from ongebd.cluster.tasks import Found
 from ongebd.cluster.worker import Answer
+from ongebd.detector import StreamConfig
 from ongebd.output import RunEnd
-from ongebd.streaming import StreamConfig
 
 TASK = DetectTask(model="window-mean", formats=("jsonl", "csv"), identity="net@1")
 END = RunEnd(True, 1.0, 24, 0)

@@ -26,9 +26,9 @@ from ongebd.cluster import (
 )
 from ongebd.cluster.run import answers
 from ongebd.cluster.tasks import Video, Work
+from ongebd.detector import load
 from ongebd.errors import ClusterError
 from ongebd.features import ExtractConfig, Extracted, Failure, FeatureStore, sampling_identity
-from ongebd.streaming import load
 
 pytestmark = pytest.mark.slow
 

@@ -15,9 +15,9 @@ from ongebd.cli import main
 from ongebd.cluster.attempts import MOST, Attempts, Turns
 from ongebd.cluster.tasks import DetectTask, FeatureTask, Found, Task, Video, Work
 from ongebd.cluster.worker import Answer, Site, Unfit, Worker
+from ongebd.detector import load
 from ongebd.errors import ConfigError
 from ongebd.features import Failure, FeatureStore, VideoFeatures
-from ongebd.streaming import load
 
 IDENTITY = backbones.get().identity
 FEATURES = FeatureTask(backbone=backbones.DEFAULT, identity=IDENTITY, fps=24.0)

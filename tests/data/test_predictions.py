@@ -13,7 +13,7 @@ import pytest
 from ongebd.data import PredictionSet, as_label_set, read_predictions
 from ongebd.data.labels import read_ids, read_labels
 from ongebd.errors import LabelError
-from ongebd.evaluation import evaluate, relative_distance
+from ongebd.lab.evaluation import evaluate, relative_distance
 
 HEADER = {"type": "header", "source": "films/a clip.mp4", "version": "0.1.0", "model": "window-mean"}
 BOUNDARY = {"type": "boundary", "time": 2.0, "onset": 1.9, "decided": 2.2, "score": 3.0}

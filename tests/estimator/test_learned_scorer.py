@@ -21,7 +21,7 @@ from ongebd.estimator.learned import (
     learned_facts,
     learned_model,
 )
-from ongebd.training.boosted_trees import write_weights
+from ongebd.lab.training.boosted_trees import write_weights
 
 DIM = 56 * 56 + 16
 TABLE = ((0.1, 0.6), (0.5, 0.4), (0.9, 0.1))

@@ -10,7 +10,7 @@ import pytest
 
 from ongebd.backbones import Features, FramesU8
 from ongebd.backbones.preprocess import resize_and_crop
-from ongebd.geometry import Fit
+from ongebd.common.geometry import Fit
 
 
 class MeanColours:

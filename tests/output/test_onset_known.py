@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import ongebd
+from ongebd.detector import SourceRun
 from ongebd.output import JsonlSink, RunEnd, RunHeader, read_jsonl
 from ongebd.output.follow import Results, follow
-from ongebd.streaming import SourceRun
 from ongebd.types import Boundary
 from ongebd.video import VideoReader
 

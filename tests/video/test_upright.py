@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ongebd.geometry import Squash
+from ongebd.common.geometry import Squash
 
 # As FFmpeg writes them: (a, b, c, d) maps (x, y) to (a·x + c·y, b·x + d·y); and what that does to an array.
 TURNS = {

@@ -7,8 +7,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ongebd.common.geometry import View
 from ongebd.errors import FeatureError
-from ongebd.geometry import View
 
 Features = npt.NDArray[np.float32]
 """Features of several frames, shape (N, D)."""

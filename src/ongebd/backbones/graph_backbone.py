@@ -19,7 +19,7 @@ from ongebd.errors import ConfigError, MissingExtraError
 from ongebd.types import ImageU8
 
 if TYPE_CHECKING:
-    from ongebd.geometry import View
+    from ongebd.common.geometry import View
 
 CpuRuntimeName = Literal["onnxruntime", "openvino"]
 CPU_RUNTIMES: tuple[CpuRuntimeName, ...] = ("onnxruntime", "openvino")

@@ -13,7 +13,7 @@ import numpy as np
 from ongebd.backbones.base import Features, FramesU8, check_frames
 from ongebd.backbones.preprocess import resize_and_crop
 from ongebd.backbones.sessions import open_session
-from ongebd.geometry import Fit, View
+from ongebd.common.geometry import Fit, View
 from ongebd.types import ImageU8
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from av import VideoFrame
 from av.video.reformatter import Interpolation, VideoReformatter
 
 from ongebd.backbones.base import FrameError
-from ongebd.geometry import fit_short_side
+from ongebd.common.geometry import fit_short_side
 from ongebd.types import ImageU8
 
 

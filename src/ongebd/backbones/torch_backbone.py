@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from ongebd.backbones.base import Features, FramesU8, check_frames
 from ongebd.backbones.preprocess import resize_and_crop
 from ongebd.backbones.torch_threads import computing_threads
+from ongebd.common.geometry import Fit, View
 from ongebd.errors import ConfigError
-from ongebd.geometry import Fit, View
 from ongebd.types import ImageU8
 
 Precision = Literal["float32", "bfloat16", "float16"]

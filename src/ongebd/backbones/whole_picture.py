@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ongebd.backbones.base import Backbone, Features, FramesU8, check_frames
 from ongebd.backbones.preprocess import squash
-from ongebd.geometry import Squash, View
+from ongebd.common.geometry import Squash, View
 from ongebd.types import ImageU8
 
 LUMA = 56

@@ -13,7 +13,7 @@ from ongebd.types import Feature
 
 
 class NetworkScorer:
-    """A scorer (`ongebd.streaming.scorers.Scorer`) that owns one stream's state; the network is shared.
+    """A scorer (`ongebd.detector.scorers.Scorer`) that owns one stream's state; the network is shared.
 
     Args:
         network: In evaluation mode.

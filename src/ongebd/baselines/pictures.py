@@ -11,7 +11,7 @@ from av.video.frame import VideoFrame
 from av.video.reformatter import Interpolation
 
 from ongebd.backbones.base import Features, FrameError, FramesU8
-from ongebd.geometry import Fit, View
+from ongebd.common.geometry import Fit, View
 from ongebd.types import Feature, ImageU8
 
 

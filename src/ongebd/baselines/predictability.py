@@ -19,7 +19,7 @@ from ongebd.types import Feature
 
 
 class Predictability:
-    """A scorer (`ongebd.streaming.scorers.Scorer`): ‖mean before − mean after‖² / 4, of unit features.
+    """A scorer (`ongebd.detector.scorers.Scorer`): ‖mean before − mean after‖² / 4, of unit features.
 
     The frame itself is the first of those after. At the end of a stream there are fewer.
 

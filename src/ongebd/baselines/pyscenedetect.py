@@ -27,7 +27,7 @@ PICTURES = Pictures(256, 144)
 
 
 class PySceneDetect:
-    """A scorer (`ongebd.streaming.scorers.Scorer`): 1 for the first frame of a new shot, else 0.
+    """A scorer (`ongebd.detector.scorers.Scorer`): 1 for the first frame of a new shot, else 0.
 
     It sees the frames that the stream samples, numbered at the stream's rate; its minimum length of a shot is
     its own 15 frames. The latency is what the detector declares as its buffer: two frames for the adaptive

@@ -30,7 +30,7 @@ PARAMETERS = 7_616_258
 
 
 class TransNetV2:
-    """A scorer (`ongebd.streaming.scorers.Scorer`): the probability that a shot ends at a frame.
+    """A scorer (`ongebd.detector.scorers.Scorer`): the probability that a shot ends at a frame.
 
     Before the first frame it is repeated 25 times, and the last one likewise after the last.
 

@@ -10,12 +10,12 @@ from cyclopts import Parameter
 from rich.markup import escape
 from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from ongebd.benchmark import Bench, BenchPlan
-from ongebd.benchmark.plan import parse_methods, parse_streams
-from ongebd.benchmark.report import bench_tables, headline, write_bench
 from ongebd.cli.bars import StderrBar
 from ongebd.cli.tables import print_tables
-from ongebd.evaluation.report import check_folder
+from ongebd.lab.benchmark import Bench, BenchPlan
+from ongebd.lab.benchmark.plan import parse_methods, parse_streams
+from ongebd.lab.benchmark.report import bench_tables, headline, write_bench
+from ongebd.lab.evaluation.report import check_folder
 
 _PATIENCE = 2.0  # seconds without a bar
 CPU_STREAMS, GPU_STREAMS = "1,4,16", "1,16,64,256"

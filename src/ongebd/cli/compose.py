@@ -12,14 +12,14 @@ from cyclopts import Parameter
 from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from ongebd.cli.bars import StderrBar
-from ongebd.data.composites.compose import check_empty
-from ongebd.data.composites.compose import compose as run
-from ongebd.data.composites.config import ComposeConfig
-from ongebd.data.composites.planner import plan_videos
-from ongebd.data.composites.records import CompositeVideo, read_composites
-from ongebd.data.composites.scan import read_clips
-from ongebd.data.composites.sheet import write_contact_sheet
 from ongebd.errors import ConfigError
+from ongebd.lab.composites.compose import check_empty
+from ongebd.lab.composites.compose import compose as run
+from ongebd.lab.composites.config import ComposeConfig
+from ongebd.lab.composites.planner import plan_videos
+from ongebd.lab.composites.records import CompositeVideo, read_composites
+from ongebd.lab.composites.scan import read_clips
+from ongebd.lab.composites.sheet import write_contact_sheet
 
 _EVERY = 10.0  # seconds between two lines where there is no terminal
 

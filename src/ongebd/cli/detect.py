@@ -16,6 +16,10 @@ from ongebd.cli.cluster_option import ClusterOption
 from ongebd.cli.progress import Progress
 from ongebd.cli.sources import Listed, Sources, check_sources, with_listed
 from ongebd.cli.standard_streams import ClosedOutput
+from ongebd.common.naming import spoken_name
+from ongebd.detector import SourceRun, StreamConfig, load
+from ongebd.detector.models import DEFAULT_MODEL
+from ongebd.detector.openvino import as_asked, asked_runtime
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output import (
     LineSink,
@@ -30,10 +34,6 @@ from ongebd.output import (
 )
 from ongebd.output.factory import TEXT_FORMATS
 from ongebd.output.follow import Results, follow
-from ongebd.streaming import SourceRun, StreamConfig, load
-from ongebd.streaming.cpu_runtime import as_asked, asked_runtime
-from ongebd.streaming.models import DEFAULT_MODEL
-from ongebd.text.naming import spoken_name
 
 if TYPE_CHECKING:
     from ongebd.cluster import DetectTask

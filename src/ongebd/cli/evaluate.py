@@ -10,15 +10,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from ongebd.cli.tables import print_tables
+from ongebd.common.printing import printable
 from ongebd.data.labels import read_ids, read_labels
 from ongebd.data.predictions import read_predictions
-from ongebd.evaluation.evaluation import evaluate as run_evaluation
-from ongebd.evaluation.evaluation import step_count
-from ongebd.evaluation.report import REPORT_FILES, check_folder, write_report
-from ongebd.evaluation.report_tables import headline, report_tables
-from ongebd.evaluation.system import EvaluationConfig
+from ongebd.lab.evaluation.evaluation import evaluate as run_evaluation
+from ongebd.lab.evaluation.evaluation import step_count
+from ongebd.lab.evaluation.report import REPORT_FILES, check_folder, write_report
+from ongebd.lab.evaluation.report_tables import headline, report_tables
+from ongebd.lab.evaluation.system import EvaluationConfig
 from ongebd.output import spare_sources
-from ongebd.text.printing import printable
 
 
 def evaluate(

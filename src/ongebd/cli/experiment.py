@@ -18,7 +18,7 @@ from ongebd.cli.bars import StderrBar
 from ongebd.cli.tables import print_tables
 from ongebd.cli.usage import strict
 from ongebd.errors import ConfigError, MissingExtraError
-from ongebd.evaluation.report_tables import Table
+from ongebd.lab.evaluation.report_tables import Table
 
 app = App(
     name="experiment",
@@ -41,7 +41,7 @@ def list_() -> int:
     For the tables of TSN's features: DATA/kinetics-gebd/features-tsn-sthv2 (ongebd extract --fps 24
     --backbone tsn-sthv2 --weights FILE) and features-tsn-kinetics.
     """
-    from ongebd.experiments.catalogue import EXPERIMENTS
+    from ongebd.lab.experiments.catalogue import EXPERIMENTS
 
     rows = [
         (name, experiment.title + ("" if experiment.printed else " (not in the paper)"), experiment.asks)
@@ -112,13 +112,13 @@ def all_(*, option: Run = None) -> int:
 
 
 def _run(names: Sequence[str], option: RunOption) -> int:
-    from ongebd.experiments.scales import scale_of
+    from ongebd.lab.experiments.scales import scale_of
 
     scale = scale_of(option.scale).with_seeds(option.seeds)
     if (option.data is None) == (not option.clips):
         raise ConfigError("give --data with the paper's data sets, or --clips with a folder of clips")
     try:
-        from ongebd.experiments.session import Session
+        from ongebd.lab.experiments.session import Session
     except ModuleNotFoundError as problem:
         if (problem.name or "").split(".")[0] in ("torch", "safetensors", "huggingface_hub", "yaml"):
             raise MissingExtraError.of(problem.name, "train") from None

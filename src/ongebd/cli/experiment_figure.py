@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ongebd.streaming.models import DEFAULT_MODEL
-from ongebd.text.printing import printable
+from ongebd.common.printing import printable
+from ongebd.detector.models import DEFAULT_MODEL
 
 
 def figure(
@@ -70,7 +70,7 @@ def figure(
     title
         Above the figure; papers have it in the caption.
     """
-    from ongebd.experiments.figures.command import draw_video
+    from ongebd.lab.experiments.figures.command import draw_video
 
     files = draw_video(
         video,

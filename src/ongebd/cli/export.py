@@ -21,11 +21,11 @@ def export(folder: Path, /) -> int:
     folder
         The model's folder: OUT/model of `ongebd train`.
     """
-    from ongebd.streaming.trained import read_trained
+    from ongebd.detector.trained import read_trained
 
     read_trained(folder)  # says what is wrong, if this is no model
     try:
-        from ongebd.training.model_folder import export as run
+        from ongebd.lab.training.model_folder import export as run
     except ModuleNotFoundError as problem:
         if (problem.name or "").split(".")[0] in _EXPORTING:
             raise MissingExtraError.of(problem.name, "train") from None

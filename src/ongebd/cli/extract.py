@@ -17,12 +17,12 @@ from ongebd.backbones import Backbone
 from ongebd.cli.cluster_option import ClusterOption
 from ongebd.cli.extract_progress import ExtractProgress
 from ongebd.cli.sources import Listed, Sources, check_sources, with_listed
+from ongebd.common.naming import public_name
 from ongebd.data.id_matching import captured_id, compile_pattern
 from ongebd.data.labels import read_ids
 from ongebd.errors import ConfigError
 from ongebd.features import ExtractConfig, Extracted, Failure, FeatureStore, Working, sampling_identity
 from ongebd.features import extract as run_extract
-from ongebd.text.naming import public_name
 from ongebd.video.sampling import exact_rate
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ongebd.streaming.catalogue import MethodFacts, catalogue
-from ongebd.streaming.models import DEFAULT_MODEL
+from ongebd.detector.catalogue import MethodFacts, catalogue
+from ongebd.detector.models import DEFAULT_MODEL
 
 
 def models(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:

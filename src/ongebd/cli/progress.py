@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from ongebd.cli.bars import StderrBar
+from ongebd.common.naming import spoken_name
 from ongebd.output import RunEnd
-from ongebd.text.naming import spoken_name
 
 
 class Progress(StderrBar):

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ongebd.evaluation.report_tables import Table
+from ongebd.lab.evaluation.report_tables import Table
 
 UNBOUNDED = 160
 """Columns where the output is no terminal."""

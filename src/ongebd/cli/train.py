@@ -10,7 +10,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from ongebd.cli.bars import StderrBar
 from ongebd.errors import ConfigError, MissingExtraError
-from ongebd.training.config import TrainConfig, read_config
+from ongebd.lab.training.config import TrainConfig, read_config
 
 _TRAINING = ("torch", "safetensors", "huggingface_hub", "tensorboard", "yaml")
 
@@ -76,7 +76,7 @@ def train(
     }
     settings = settings.changed({**_assignments(set or []), **changes})
     try:
-        from ongebd.training.loop import train as run
+        from ongebd.lab.training.loop import train as run
     except ModuleNotFoundError as problem:
         if (problem.name or "").split(".")[0] in _TRAINING:
             raise MissingExtraError.of(problem.name, "train") from None

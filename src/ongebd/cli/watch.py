@@ -18,18 +18,18 @@ from rich.text import Text
 from ongebd import __version__
 from ongebd.cli.sources import Sources, check_sources
 from ongebd.cli.standard_streams import ClosedOutput, say
+from ongebd.common.naming import public_name
+from ongebd.common.printing import printable
+from ongebd.detector import StreamConfig
+from ongebd.detector.models import DEFAULT_MODEL
 from ongebd.errors import ConfigError
-from ongebd.live import ClipLength, Patience, Watcher
-from ongebd.live.sinks import ClipSink, CommandSink, LineSink, PictureSink, RecordSink, Rotation, WebhookSink
-from ongebd.live.sinks.command import check_seconds
-from ongebd.live.sinks.folder import check_folder
-from ongebd.live.sinks.records import check_recordable
-from ongebd.live.sources import OPEN_SECONDS, READ_SECONDS, STALL_SECONDS, sources_of
 from ongebd.output import RunHeader, spare_sources
-from ongebd.streaming import StreamConfig
-from ongebd.streaming.models import DEFAULT_MODEL
-from ongebd.text.naming import public_name
-from ongebd.text.printing import printable
+from ongebd.watch import ClipLength, Patience, Watcher
+from ongebd.watch.sinks import ClipSink, CommandSink, LineSink, PictureSink, RecordSink, Rotation, WebhookSink
+from ongebd.watch.sinks.command import check_seconds
+from ongebd.watch.sinks.folder import check_folder
+from ongebd.watch.sinks.records import check_recordable
+from ongebd.watch.sources import OPEN_SECONDS, READ_SECONDS, STALL_SECONDS, sources_of
 
 PORT = 8765
 TOKEN = "ONGEBD_TOKEN"
@@ -228,7 +228,7 @@ def watch(
         lines = None if quiet or isinstance(sys.stdout, ClosedOutput) else _lines(watcher)
         page = None
         if options.serve:  # before the sinks: what is refused of it leaves no file begun
-            from ongebd.live.server import serve
+            from ongebd.watch.server import serve
 
             watcher.metrics()  # raises now where what it needs is not installed
             server = serve(watcher, host, port, options.token or os.environ.get(TOKEN))

@@ -16,11 +16,11 @@ from ongebd.cluster.manifest import Entry, Manifest
 from ongebd.cluster.run import answers
 from ongebd.cluster.tasks import DetectTask, Found, Video
 from ongebd.cluster.worker import Answer
+from ongebd.common.naming import public_name
 from ongebd.errors import OngebdError
 from ongebd.features import Failure
 from ongebd.output import RunEnd
 from ongebd.output.base import writing
-from ongebd.text.naming import public_name
 from ongebd.video.source import local_path
 
 

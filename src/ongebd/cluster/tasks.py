@@ -11,13 +11,13 @@ from typing import Literal, Protocol
 
 from ongebd import __version__, backbones
 from ongebd.backbones import Backbone
+from ongebd.detector import Model, SourceRun, StreamConfig, load
+from ongebd.detector.openvino import as_asked, asked_runtime
 from ongebd.errors import ClusterError, OngebdError
 from ongebd.features import ExtractConfig, Failure, VideoFeatures, video_features
 from ongebd.features.extract import ONE_VIDEOS_FAULT
 from ongebd.output import RunEnd, RunHeader, open_sinks, output_paths
 from ongebd.output.follow import Results, follow
-from ongebd.streaming import Model, SourceRun, StreamConfig, load
-from ongebd.streaming.cpu_runtime import as_asked, asked_runtime
 
 _STEM = "result"
 

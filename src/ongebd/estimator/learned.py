@@ -161,7 +161,7 @@ def learned_model(name: str) -> LearnedModel:
 
 
 class LearnedScorer:
-    """Scores the frames of one stream (`ongebd.streaming.scorers.Scorer`).
+    """Scores the frames of one stream (`ongebd.detector.scorers.Scorer`).
 
     At frame t the trees of view d say how like a boundary frame t − d is. The score of a frame is the mean of
     what all views say of it, each at its own time; so it is known `latency` frames later. The first 8 frames

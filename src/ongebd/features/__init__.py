@@ -1,5 +1,6 @@
 """The features of many videos: one pipeline with the stream, and a store that training reads."""
 
+from ongebd.backbones.pipeline import frame_features
 from ongebd.features.extract import (
     ExtractConfig,
     Extracted,
@@ -10,7 +11,6 @@ from ongebd.features.extract import (
     video_features,
 )
 from ongebd.features.failures import Failure, Failures
-from ongebd.features.pipeline import frame_features
 from ongebd.features.store import FeatureStore, StoredVideo
 
 __all__ = [

@@ -15,12 +15,12 @@ import av.error
 import numpy as np
 
 from ongebd.backbones import Backbone
+from ongebd.backbones.pipeline import frame_features
+from ongebd.common.geometry import Fit, Squash
+from ongebd.common.naming import public_name
 from ongebd.errors import ConfigError, FeatureError, SourceError
 from ongebd.features.failures import Failure, Failures
-from ongebd.features.pipeline import frame_features
 from ongebd.features.store import Features16, FeatureStore
-from ongebd.geometry import Fit, Squash
-from ongebd.text.naming import public_name
 from ongebd.types import Feature, Frame
 from ongebd.video import Source, VideoReader, source_name
 from ongebd.video.source import mend

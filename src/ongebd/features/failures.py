@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
+from ongebd.common.naming import public_name
 from ongebd.errors import StoreError
 from ongebd.features.index import write_at
-from ongebd.text.naming import public_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,11 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import numpy.typing as npt
 
+from ongebd.common.naming import public_name
 from ongebd.errors import StoreError
 from ongebd.features.index import Index, write_at
 from ongebd.features.locking import lock_file, sync_folder
 from ongebd.features.records import Layout, Record, StoreHeader, aligned
-from ongebd.text.naming import public_name
 
 Features16 = npt.NDArray[np.float16]
 """Features of one video as they are stored, shape (T, D)."""

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ongebd.common.naming import spoken_name
 from ongebd.errors import ConfigError
 from ongebd.output.base import RunHeader, Sink, Target, writing
 from ongebd.output.jsonl import JsonlSink
@@ -15,7 +16,6 @@ from ongebd.output.naming import printable
 from ongebd.output.plot import PlotSink
 from ongebd.output.table import CsvSink
 from ongebd.output.vtt import VttSink
-from ongebd.text.naming import spoken_name
 from ongebd.video.source import local_path
 
 TEXT_FORMATS: dict[str, Callable[[Target, RunHeader], Sink]] = {

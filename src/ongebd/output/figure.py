@@ -16,13 +16,13 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
+from ongebd.common.lettering import lettering
+from ongebd.common.naming import spoken_name
+from ongebd.common.printing import shortened
 from ongebd.output.base import RunEnd, RunHeader
 from ongebd.output.naming import clock, printable, public_name
 from ongebd.output.strip import Strip
 from ongebd.output.trace import Curves, Flags, Floats, Snapshot
-from ongebd.text.lettering import lettering
-from ongebd.text.naming import spoken_name
-from ongebd.text.printing import shortened
 from ongebd.types import Boundary, Epoch
 
 SIZE = (16.0, 9.0)  # inches

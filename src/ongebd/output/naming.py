@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
+from ongebd.common.naming import HIDDEN
+from ongebd.common.naming import public_name as public_name
+from ongebd.common.printing import printable as printable
 from ongebd.errors import ConfigError
-from ongebd.text.naming import HIDDEN
-from ongebd.text.naming import public_name as public_name
-from ongebd.text.printing import printable as printable
 
 _NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f]+')
 _LONGEST_STEM = 200  # bytes: leaves room for an ending and for a number

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ongebd.common.naming import spoken_name
 from ongebd.output.base import QuietSink, RunEnd, RunHeader, Target, TextOut
 from ongebd.output.naming import clock, printable, public_name
-from ongebd.text.naming import spoken_name
 from ongebd.types import Boundary
 
 

@@ -6,7 +6,7 @@
 ...         print(float(frame.time), frame.rgb.shape)
 """
 
-from ongebd.prefetch import prefetch
+from ongebd.common.prefetch import prefetch
 from ongebd.video.reader import VideoReader
 from ongebd.video.source import Source, source_name
 

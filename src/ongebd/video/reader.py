@@ -14,8 +14,8 @@ from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
+from ongebd.common.geometry import FitWithin, View
 from ongebd.errors import SourceError, a_whole_number
-from ongebd.geometry import FitWithin, View
 from ongebd.types import Epoch, Frame
 from ongebd.video.clock import DEFAULT_RATE, Clock, Tick
 from ongebd.video.connecting import Connecting

@@ -7,7 +7,7 @@ from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
 from av.video.reformatter import Interpolation, VideoReformatter
 
-from ongebd.geometry import Fit, FitWithin, View
+from ongebd.common.geometry import Fit, FitWithin, View
 from ongebd.types import ImageU8
 from ongebd.video.upright import AS_IT_IS, Turn, apply_turn, turn_of
 

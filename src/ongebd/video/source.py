@@ -20,8 +20,8 @@ from av.container import InputContainer
 from av.stream import Disposition
 from av.video.stream import VideoStream
 
+from ongebd.common.naming import STANDARD_INPUT, public_name, spoken_name
 from ongebd.errors import SourceError
-from ongebd.text.naming import STANDARD_INPUT, public_name, spoken_name
 from ongebd.video.connecting import Connecting, PipeEnd
 from ongebd.video.interruption import interruptible
 from ongebd.video.refusals import Kind, where_to_look, why_not_opened

@@ -1,0 +1,8 @@
+"""The state machine of one stream, the models that run in it, and a whole source run through it."""
+
+from ongebd.detector.config import StreamConfig
+from ongebd.detector.detector import OnlineDetector
+from ongebd.detector.models import Model, load, model_names
+from ongebd.detector.source_run import Seen, SourceRun, detect
+
+__all__ = ["Model", "OnlineDetector", "Seen", "SourceRun", "StreamConfig", "detect", "load", "model_names"]

@@ -1,0 +1,179 @@
+"""Runs a whole source through a stream: the same decisions as frame by frame, only faster."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass
+from fractions import Fraction
+from types import TracebackType
+from typing import Any, Self
+
+from ongebd.backbones.pipeline import frame_features
+from ongebd.detector.config import StreamConfig, asked_for
+from ongebd.detector.models import DEFAULT_MODEL, Model, load
+from ongebd.detector.openvino import as_asked
+from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
+from ongebd.video import Source, VideoReader
+from ongebd.video.connecting import Connecting
+from ongebd.video.source import check_source
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A frame, and the decision on it."""
+
+    frame: Frame
+    decision: Decision
+
+
+Event = Seen | Boundary | Epoch
+
+
+class SourceRun:
+    """One source, read through one stream. Iterate once; use as a context manager.
+
+    Yields, in order: `Seen` for each frame once there is a decision on it, `Boundary` as soon as it is
+    decided, `Epoch` where the source breaks. Decoding runs in a thread of its own and the backbone on several
+    frames at once; the decisions are those of `OnlineDetector.update` fed the same frames, to the bit.
+
+    Args:
+        source: What `VideoReader` takes.
+        model: A loaded model.
+        config: Settings; what is None takes the model's own value.
+        stream: Which video stream of the source.
+        source_fps: Frames a second of a source without timestamps.
+        workers: Frames that the backbone works on at once; None takes the processors, at most four.
+
+    Raises:
+        SourceError: The source cannot be opened (at once), or nothing of it decoded (while iterating).
+        FeatureError: A feature is unfit (while iterating).
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        model: Model,
+        config: StreamConfig | None = None,
+        *,
+        stream: int | None = None,
+        source_fps: float | Fraction | None = None,
+        workers: int | None = None,
+    ) -> None:
+        check_source(source)  # before a model is made ready
+        self.detector = model.stream(config)
+        self._stop = threading.Event()  # what may wait for a silent source ends, once it is set
+        self.video = VideoReader(
+            source,
+            self.detector.config.fps,
+            view=model.backbone.view,
+            stream=stream,
+            # A rate that the user gave outright also times a source that has no timestamps.
+            source_fps=config.fps if source_fps is None and config is not None else source_fps,
+            connecting=Connecting(stop=self._stop),
+        )
+        self._backbone = model.backbone
+        self._workers = workers or min(4, os.cpu_count() or 1)
+        self._running: Generator[Event, None, None] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._running is not None:  # its decoding thread must be gone before the source is closed
+            self._running.close()
+        self.video.close()
+
+    def __iter__(self) -> Generator[Event, None, None]:
+        self._running = self._events()
+        return self._running
+
+    def _events(self) -> Generator[Event, None, None]:
+        epoch = 0
+        held: deque[Frame] = deque()  # frames whose verdict a look-ahead has not reached yet
+        with closing(
+            frame_features(self.video, self._backbone, self._workers, wake=self._stop.set)
+        ) as features:
+            for frame, feature in features:
+                if frame.epoch != epoch:
+                    yield from self._rest(held)
+                    self.detector.new_epoch()
+                    yield from self.video.epochs[epoch : frame.epoch]
+                    epoch = frame.epoch
+                held.append(frame)
+                decision = self.detector.update_feature(feature, frame.time)
+                if not decision.pending:
+                    yield Seen(held.popleft(), decision)
+                if decision.boundary is not None:
+                    yield decision.boundary
+            yield from self._rest(held)
+
+    def _rest(self, held: deque[Frame]) -> Generator[Event, None, None]:
+        """What is left to say at the end of the source, or of a part of it."""
+        for decision in self.detector.drain():
+            yield Seen(held.popleft(), decision)
+            if decision.boundary is not None:
+                yield decision.boundary
+        while (boundary := self.detector.flush()) is not None:
+            yield boundary
+
+
+def detect(
+    source: Source,
+    model: str | Model = DEFAULT_MODEL,
+    *,
+    config: StreamConfig | None = None,
+    stream: int | None = None,
+    source_fps: float | Fraction | None = None,
+    runtime: str | None = None,
+    precision: str | None = None,
+    **settings: Any,
+) -> Detection:
+    """Find the event boundaries of a source.
+
+    The same stream as `OnlineDetector`, fed from a file, URL or device: batch and stream give equal results.
+
+    Args:
+        source: A path, a URL, `-` for standard input, `camera:N`, or a binary file object.
+        model: The name of a model, or a loaded one.
+        config: Settings; what is None takes the model's own value.
+        stream: Which video stream, from 0, cover art not counted.
+        source_fps: Frames a second of a source without timestamps (raw H.264).
+        runtime: What runs the networks on the CPU: `onnxruntime` or `openvino`; None is the model's own way.
+        precision: In what they compute: `float32`, or with OpenVINO `bfloat16`.
+        **settings: Single settings by name, as in `StreamConfig`: fps, sensitivity, tau, …
+
+    Returns:
+        The boundaries, the decision on every frame, and the duration in seconds.
+
+    Raises:
+        SourceError: The source cannot be read.
+        ConfigError: A setting or a model is unknown or out of range, or runtime and precision are not to be
+            had.
+        MissingExtraError: What is asked for needs an extra that is not installed.
+
+    >>> import ongebd
+    >>> for boundary in ongebd.detect("talk.mp4", sensitivity=0.3).boundaries:  # doctest: +SKIP
+    ...     print(f"{boundary.time:.2f} s")
+    """
+    loaded = as_asked(model if isinstance(model, Model) else load(model), runtime, precision)
+    boundaries: list[Boundary] = []
+    decisions: list[Decision] = []
+    asked = asked_for(config, settings)
+    with SourceRun(source, loaded, asked, stream=stream, source_fps=source_fps) as run:
+        for event in run:
+            match event:
+                case Seen(decision=decision):
+                    decisions.append(decision)
+                case Boundary():
+                    boundaries.append(event)
+                case Epoch():
+                    pass  # they stand in run.video.epochs
+    video = run.video
+    whole = video.broken is None
+    return Detection(boundaries, decisions, float(video.duration), video.epochs, video.warnings, whole)

@@ -1,0 +1,128 @@
+"""Many streams at once: in whole steps, and through a pool as fast as it takes them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ongebd.detector import Model
+from ongebd.lab.benchmark.timing import Sample
+from ongebd.pool import StreamPool
+from ongebd.pool.runtime import Runtime, Step, Work
+from ongebd.types import ImageU8
+
+PRODUCERS = 4
+"""Threads that give frames to a pool."""
+WARM_STEPS = 2
+LEAST_STEPS = 3
+
+
+class Steps:
+    """So many streams, one frame of each in a step, two steps under way. Latencies are of whole steps.
+
+    Args:
+        runtime: With room for them in one step.
+        model: Its model.
+        streams: How many.
+        frames: Pictures that the streams are given in turn.
+    """
+
+    def __init__(self, runtime: Runtime[Any], model: Model, streams: int, frames: Sequence[ImageU8]) -> None:
+        self._runtime = runtime
+        self._lanes = [runtime.open(model.configured()) for _ in range(streams)]
+        self._given = [runtime.accept(frame) for frame in frames]
+        self._next = 0
+
+    def __call__(self, seconds: float) -> Sample:
+        """Go on for about so many seconds, and for three steps at least.
+
+        Raises:
+            OngebdError: That of a frame.
+        """
+        if not self._next:
+            for _ in range(WARM_STEPS):
+                _finish(self._begin())
+        took: list[float] = []
+        began = last = time.perf_counter()
+        under_way = self._begin()
+        while last - began < seconds or len(took) < LEAST_STEPS - 1:
+            following = self._begin()
+            _finish(under_way)
+            under_way = following
+            now = time.perf_counter()
+            took.append(now - last)
+            last = now
+        _finish(under_way)
+        return Sample(len(self._lanes) * (len(took) + 1), time.perf_counter() - began, tuple(took))
+
+    def close(self) -> None:
+        """Give the streams' places back."""
+        for lane in self._lanes:
+            self._runtime.release(lane)
+
+    def _begin(self) -> Step:
+        n, self._next = self._next, self._next + 1
+        given = self._given
+        return self._runtime.begin(
+            [Work(lane, given[(n + k) % len(given)], n / 24) for k, lane in enumerate(self._lanes)]
+        )
+
+
+class Flood:
+    """So many streams of a pool that give frames as fast as it takes them, from four threads.
+
+    Args:
+        pool: With room for them; its results go to a function of its own.
+        streams: How many.
+        frames: Pictures that they give in turn.
+    """
+
+    def __init__(self, pool: StreamPool, streams: int, frames: Sequence[ImageU8]) -> None:
+        self._pool = pool
+        self._streams = streams
+        self._frames = frames
+        self._fps: float | None = None
+
+    def __call__(self, seconds: float) -> Sample:
+        """Give about as many frames as are done in so many seconds, two of each stream at least."""
+        if self._fps is None:
+            self._fps = self.give(1).fps
+        sample = self.give(max(2, round(seconds * self._fps / self._streams)))
+        self._fps = sample.fps
+        return sample
+
+    def give(self, each: int) -> Sample:
+        """So many frames of each stream."""
+        pooled = [self._pool.add(when_full="block") for _ in range(self._streams)]
+        frames = self._frames
+
+        def produce(number: int) -> None:
+            for n in range(each):
+                for k in range(number, len(pooled), PRODUCERS):
+                    pooled[k].submit(frames[(n + k) % len(frames)], n / 24, copy=False)
+
+        began = time.perf_counter()
+        in_threads(produce)
+        self._pool.wait()
+        seconds = time.perf_counter() - began
+        for stream in pooled:
+            stream.close()
+        self._pool.wait()
+        return Sample(self._streams * each, seconds)
+
+
+def in_threads(produce: Callable[[int], None]) -> None:
+    """Several producers at once, each told its number."""
+    threads = [threading.Thread(target=produce, args=(number,)) for number in range(PRODUCERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _finish(step: Step) -> None:
+    for outcome in step.finish():
+        if isinstance(outcome, Exception):
+            raise outcome

@@ -1,0 +1,119 @@
+"""The methods that can be measured, loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ongebd.baselines.methods import METHODS
+from ongebd.baselines.transnet import STEP
+from ongebd.detector import Model, load
+from ongebd.detector.models import DEFAULT_MODEL, TRAINABLE
+from ongebd.detector.openvino import on_cpu_runtime
+from ongebd.detector.recipes import RECIPES
+from ongebd.detector.trained import ESTIMATOR
+from ongebd.errors import ConfigError, OngebdError
+from ongebd.lab.benchmark.plan import BenchPlan
+from ongebd.lab.benchmark.random_weights import NOTE, random_model
+
+USUAL = (
+    DEFAULT_MODEL,
+    "window-mean",
+    "persistence",
+    ESTIMATOR,
+    *METHODS,
+    "scenedetect-adaptive",
+    "transnetv2",
+)
+"""What is measured where nothing is named: each once, as far as it can be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A method to be measured.
+
+    Attributes:
+        name: As it was asked for.
+        plain: The model as it was loaded: float32, on the CPU.
+        model: The same on the runtime that was asked for.
+        note: What a reader must know; empty where there is nothing.
+        chunk: How many frames it works on at once.
+    """
+
+    name: str
+    plain: Model
+    model: Model
+    note: str
+    chunk: int
+
+    @property
+    def looks_at_pixels(self) -> bool:
+        """Whether it has no network for features."""
+        return self.plain.backbone.name == "pictures"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A method of the usual ones that cannot be had here.
+
+    Attributes:
+        name: Which.
+        why: One line.
+    """
+
+    name: str
+    why: str
+
+
+def subjects(
+    plan: BenchPlan, folder: Path, said: Callable[[str], object] = lambda _what: None
+) -> tuple[list[Subject], list[LeftOut]]:
+    """Load what a plan names; of the usual methods, where it names none, those that can be had.
+
+    Args:
+        plan: What is asked for.
+        folder: For the files of made networks, kept while they are in use.
+        said: Told what is being done.
+
+    Raises:
+        ConfigError: A method that is named is not to be had, or none is.
+        MissingExtraError: A package for one that is named is not installed.
+    """
+    found: list[Subject] = []
+    missing: list[LeftOut] = []
+    for name in USUAL if plan.methods is None else plan.methods:
+        said(f"loading {name}")
+        try:
+            found.append(subject(name, plan, folder))
+        except OngebdError as problem:
+            if plan.methods is not None:
+                raise
+            missing.append(LeftOut(name, str(problem)))
+    if not found:
+        raise ConfigError(f"nothing can be measured here: {'; '.join(each.why for each in missing)}")
+    return found, missing
+
+
+def subject(name: str, plan: BenchPlan, folder: Path) -> Subject:
+    """Load one method.
+
+    Raises:
+        ConfigError: It is not to be had.
+        MissingExtraError: A package is not installed.
+    """
+    if name in TRAINABLE and not Path(name).is_dir():
+        own = folder / name
+        own.mkdir(parents=True, exist_ok=True)
+        plain, note = random_model(name, plan.threads, own), NOTE
+    else:
+        if name.partition(":")[0] not in RECIPES and not Path(name.partition(":")[2] or name).is_dir():
+            known = ", ".join((*sorted(RECIPES), *TRAINABLE))
+            raise ConfigError(
+                f"--methods: unknown method {name!r}; there are {known}, and folders of trained models"
+            )
+        plain, note = load(name, threads=plan.threads), ""
+    if plan.on_gpu:
+        return Subject(name, plain, plain, note, 1)
+    model = on_cpu_runtime(plain, plan.runtime, plan.computes_in, plan.threads)
+    return Subject(name, plain, model, note, STEP if name == "transnetv2" else 1)

@@ -1,0 +1,56 @@
+"""Composites: videos made at the pixel level from any folder of clips, with boundaries known to the frame.
+
+    from ongebd.lab.composites import ComposeConfig, compose, read_clips, read_composites
+
+    library = read_clips(["clips"])                       # decoded once, measured, cut into shots
+    config = ComposeConfig(videos=40, seed=1, split="test")
+    for video in compose(library, config, "made"):        # writes made/*.mp4, labels.json, composites.json
+        print(video.id, video.duration)
+
+    for video in read_composites("made").videos.values():
+        video.path, video.part, video.duration
+        [(each.time, each.kind, each.start, each.end) for each in video.boundaries]
+        [(each.start, each.end, each.kind) for each in video.distractors]
+
+Each distractor by itself: `ComposeConfig(boundaries="none", distractors="shake")`. Without files:
+`plan_videos(library, config)` gives plans, which are data, and `render(plan, library.clips)` their pictures.
+docs/composites.md says what each kind is, and what the labels do not know.
+"""
+
+from ongebd.lab.composites.clips import Clip, ClipLibrary, Shot
+from ongebd.lab.composites.compose import compose, write_video
+from ongebd.lab.composites.config import ComposeConfig
+from ongebd.lab.composites.kinds import BOUNDARY_KINDS, DISTRACTOR_KINDS
+from ongebd.lab.composites.plan import VideoPlan
+from ongebd.lab.composites.planner import plan_videos
+from ongebd.lab.composites.records import (
+    CompositeBoundary,
+    CompositeDistractor,
+    Composites,
+    CompositeVideo,
+    read_composites,
+)
+from ongebd.lab.composites.render import render
+from ongebd.lab.composites.scan import read_clips
+from ongebd.lab.composites.sheet import write_contact_sheet
+
+__all__ = [
+    "BOUNDARY_KINDS",
+    "DISTRACTOR_KINDS",
+    "Clip",
+    "ClipLibrary",
+    "ComposeConfig",
+    "CompositeBoundary",
+    "CompositeDistractor",
+    "CompositeVideo",
+    "Composites",
+    "Shot",
+    "VideoPlan",
+    "compose",
+    "plan_videos",
+    "read_clips",
+    "read_composites",
+    "render",
+    "write_contact_sheet",
+    "write_video",
+]

@@ -1,0 +1,137 @@
+"""Frames of a clip by their numbers: found by timestamp where the file allows it, upright, resized."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import av.error
+import numpy as np
+import numpy.typing as npt
+from av.codec.context import ThreadType
+from av.container import InputContainer
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
+
+from ongebd.errors import SourceError
+from ongebd.lab.composites.clips import Clip
+from ongebd.lab.composites.pictures import SIDE, small_luma
+from ongebd.types import ImageU8
+from ongebd.video.rgb import RgbMaker
+from ongebd.video.source import open_container, pick_stream
+
+_SEEK_FROM = 5.0  # seconds; nearer to the start it is as fast to decode from there
+_LEAD = 2.0  # seconds before the wanted frame to which is sought
+
+
+def open_clip(path: Path) -> tuple[InputContainer, VideoStream]:
+    """Open a clip and choose its video stream.
+
+    Raises:
+        SourceError: It has none, or cannot be read.
+    """
+    container = open_container(path)
+    try:
+        stream = pick_stream(container, None, str(path))
+    except SourceError:
+        container.close()
+        raise
+    stream.thread_type = ThreadType.SLICE
+    return container, stream
+
+
+def decoded(container: InputContainer, stream: VideoStream) -> Iterator[VideoFrame]:
+    """Every frame that can be decoded; packets that cannot are passed over, always the same ones."""
+    packets = container.demux(stream)
+    while True:
+        try:
+            packet = next(packets, None)
+        except (av.error.FFmpegError, OSError):
+            packet = None  # cut off: what the decoder holds back is all that is left
+        try:
+            yield from stream.codec_context.decode(packet)
+        except av.error.EOFError:
+            return
+        except (av.error.FFmpegError, ValueError):
+            if packet is not None:
+                continue
+        if packet is None:
+            return
+
+
+def pictures_at(clip: Clip, numbers: Sequence[int], short_side: int) -> Iterator[ImageU8]:
+    """The pictures of some frames, in the order asked for.
+
+    Args:
+        clip: The clip.
+        numbers: Of the frames, from 0; never decreasing or never increasing. In the latter case all pictures
+            are held in memory.
+        short_side: Of the pictures, pixels.
+
+    Yields:
+        Upright RGB, (height, width, 3).
+
+    Raises:
+        SourceError: The file is not what it was when it was read before.
+    """
+    if len(numbers) > 1 and numbers[-1] < numbers[0]:
+        wanted = sorted(set(numbers))
+        held = dict(zip(wanted, pictures_at(clip, wanted, short_side), strict=True))
+        for number in numbers:
+            yield held[number]
+        return
+    at = 0
+    with closing(_numbered(clip, numbers[0])) as frames:
+        maker = RgbMaker(short_side)
+        for number, frame in frames:
+            if number < numbers[at]:
+                continue
+            if number > numbers[at]:
+                break
+            picture = maker(frame)
+            while at < len(numbers) and numbers[at] == number:
+                yield picture
+                at += 1
+            if at == len(numbers):
+                return
+    raise SourceError(f"{clip.path}: has changed since it was read; compose again")
+
+
+def _numbered(clip: Clip, first: int) -> Generator[tuple[int, VideoFrame], None, None]:
+    """Frames with their numbers, from one at or before `first` on.
+
+    Not every file that can be sought in decodes to the same pictures then: the first one is compared.
+    """
+    if clip.pts is not None and clip.times[first] > _SEEK_FROM:
+        sure, maker = False, RgbMaker(SIDE)
+        with closing(_sought(clip, clip.pts, first)) as frames:
+            for number, frame in frames:
+                if not sure and number == first:
+                    sure = np.array_equal(small_luma(maker(frame)), clip.luma[first])
+                if number >= first and not sure:
+                    break
+                if sure:
+                    yield number, frame
+        if sure:
+            return
+    container, stream = open_clip(clip.path)
+    with container:
+        yield from enumerate(decoded(container, stream))
+
+
+def _sought(
+    clip: Clip, pts: npt.NDArray[np.int64], first: int
+) -> Generator[tuple[int, VideoFrame], None, None]:
+    container, stream = open_clip(clip.path)
+    with container:
+        goal = int(pts[clip.at(clip.times[first] - _LEAD)])
+        try:
+            container.seek(goal, stream=stream, backward=True)
+        except (av.error.FFmpegError, OSError):
+            return
+        number_of = {int(stamp): number for number, stamp in enumerate(pts)}
+        for frame in decoded(container, stream):
+            number = None if frame.pts is None else number_of.get(frame.pts)
+            if number is not None:
+                yield number, frame

@@ -1,0 +1,140 @@
+"""The plan of a video: which pieces of which clips, how they join, what is laid over them. Pure data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ongebd.lab.composites.config import Part
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """A part of the picture, shown full size.
+
+    Attributes:
+        zoom: 1 shows all of it, 2 a half of its width and height.
+        x: Where the part lies: 0 left, 1 right.
+        y: 0 top, 1 bottom.
+        mirror: Left and right exchanged.
+    """
+
+    zoom: float = 1.0
+    x: float = 0.5
+    y: float = 0.5
+    mirror: bool = False
+
+
+WHOLE = Framing()
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of a clip on the output's frames.
+
+    Attributes:
+        clip: Its name.
+        first: The output frame at which it begins to be seen.
+        frames: How many show it, those in which it is mixed with its neighbours counted.
+        start: Seconds of the clip at its first frame.
+        rate: Seconds of the clip a second; below 0 backwards, 0 a still picture.
+        framing: What part of the picture is shown.
+    """
+
+    clip: str
+    first: int
+    frames: int
+    start: float
+    rate: float
+    framing: Framing = WHOLE
+
+    @property
+    def stop(self) -> int:
+        """The first output frame that does not show it."""
+        return self.first + self.frames
+
+    def source_time(self, frame: int, fps: Fraction) -> float:
+        """Seconds of the clip at an output frame."""
+        return self.start + self.rate * float((frame - self.first) / fps)
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Where one segment goes over into the next.
+
+    Attributes:
+        kind: The kind of boundary.
+        first: The first frame that shows the next segment, if only in part.
+        frames: Frames that show both, an odd number; 0 for a sudden change.
+        white: A fade goes through white, not black.
+    """
+
+    kind: str
+    first: int
+    frames: int = 0
+    white: bool = False
+
+    @property
+    def frame(self) -> int:
+        """The labelled frame: the first of the next segment, or the middle of those that show both."""
+        return self.first + self.frames // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Distractor:
+    """Something that is no event.
+
+    Attributes:
+        kind: Its kind.
+        first: Its first frame.
+        stop: The first frame after it.
+        strength: 0 (weak) to 1.
+        seed: Of what is random in it.
+    """
+
+    kind: str
+    first: int
+    stop: int
+    strength: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class VideoPlan:
+    """Everything that decides what a video looks like, beside the clips themselves.
+
+    Attributes:
+        id: The name of its file without ending.
+        part: Of the clips, "all" where they are not parted.
+        width: Pixels, even.
+        height: Pixels, even.
+        fps: Frames a second.
+        frames: How many.
+        segments: In the order in which they are seen.
+        joins: One fewer than segments.
+        naturals: Frames at which a labelled boundary of a source is seen.
+        distractors: In the order in which they begin; no two overlap, none touches a boundary.
+        margin: Zoom of all of it that leaves room for the camera to move.
+    """
+
+    id: str
+    part: Part
+    width: int
+    height: int
+    fps: Fraction
+    frames: int
+    segments: tuple[Segment, ...]
+    joins: tuple[Join, ...]
+    naturals: tuple[int, ...]
+    distractors: tuple[Distractor, ...]
+    margin: float
+
+    @property
+    def duration(self) -> float:
+        """Seconds."""
+        return float(self.frames / self.fps)
+
+    @property
+    def clips(self) -> list[str]:
+        """The names of the clips in it, each once."""
+        return sorted({segment.clip for segment in self.segments})

@@ -1,0 +1,265 @@
+"""From a folder of video files to clips: decoded once, measured, cut into shots, grouped by setting."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ongebd.data.label_set import LabelSet, VideoLabels
+from ongebd.data.labels import read_labels
+from ongebd.data.numbers import FloatArray
+from ongebd.errors import ConfigError, SourceError
+from ongebd.lab.composites.clips import Clip, ClipLibrary, Shot
+from ongebd.lab.composites.frames import decoded, open_clip
+from ongebd.lab.composites.grouping import grouped, read_groups
+from ongebd.lab.composites.pictures import (
+    SIDE,
+    LumaU8,
+    cuts_of,
+    motion_of,
+    small_luma,
+    soft_changes_of,
+    steps_of,
+    turnover_of,
+)
+from ongebd.video.clock import Clock
+from ongebd.video.rgb import RgbMaker
+from ongebd.video.source import has_stamps
+
+ENDINGS = frozenset(
+    {
+        *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".gif", ".ts", ".mts", ".m2ts", ".mpg", ".mpeg"),
+        *(".flv", ".wmv", ".ogv", ".3gp", ".y4m"),
+    }
+)
+"""Of the files that are taken from a folder; a file that is named by itself is always tried."""
+
+LONGEST_READ = 600.0
+"""Seconds of a clip that are used, from its start."""
+
+_SLOWEST = 7.5  # frames a second; below, every frame is a visible jump
+_GAP = 0.35  # seconds between two frames over which a piece may not run
+_SHORTEST_SHOT = 0.5
+_BLANK = 4.0  # standard deviation of a small picture that shows nothing
+_CALM = 6.0  # turnover, of 255
+_AROUND_SOFT = 0.5  # seconds kept clear on both sides of a gradual change
+_AROUND_LABEL = 0.4  # and of a labelled boundary that is not to be kept
+_JOIN_LABELS = 0.5  # seconds within which annotators mean the same boundary
+
+
+def read_clips(
+    paths: Sequence[Path | str],
+    *,
+    labels: Path | str | LabelSet | None = None,
+    keep_labelled: bool = True,
+    groups: Path | str | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> ClipLibrary:
+    """Read every clip once.
+
+    Args:
+        paths: Folders, which are searched with their sub-folders, and files.
+        labels: Labels of the clips, or the file; ids are file names without ending. Of a labelled clip only
+            as much is used as its labels say that it lasts.
+        keep_labelled: Keep boundaries that at least half of the annotators saw, to become boundaries of kind
+            `natural`; the others, or all of them if not, are kept out of every piece.
+        groups: CSV or JSON that says which clips show one setting; see `read_groups`.
+        progress: Called before each clip with (number from 0, of how many, name).
+
+    Raises:
+        ConfigError: There is no clip, or two have one name.
+        LabelError: The labels or groups cannot be read.
+        SourceError: Not one clip can be used.
+    """
+    found = find_clips(paths)
+    label_set = read_labels(labels) if isinstance(labels, str | Path) else labels
+    given = None if groups is None else read_groups(Path(groups))
+    clips: list[Clip] = []
+    warnings: list[str] = []
+    for number, (name, path) in enumerate(found.items()):
+        if progress is not None:
+            progress(number, len(found), name)
+        marked = None if label_set is None else label_set.videos.get(Path(name).stem)
+        try:
+            clips.append(_read(name, path, marked, keep=keep_labelled))
+        except (SourceError, OSError) as problem:
+            warnings.append(
+                str(problem) if isinstance(problem, SourceError) else f"{path}: {problem.strerror or problem}"
+            )
+    if not clips:
+        more = f" and {len(warnings) - 1} more" if len(warnings) > 1 else ""
+        raise SourceError(f"none of the clips can be used: {warnings[0]}{more}")
+    if label_set is not None and not any(Path(clip.name).stem in label_set.videos for clip in clips):
+        warnings.append(f"{label_set.source or 'the labels'}: no clip is labelled in it; ids are file names")
+    return ClipLibrary(
+        {clip.name: clip for clip in grouped(clips, given, warnings)}, tuple(warnings), label_set is not None
+    )
+
+
+def find_clips(paths: Sequence[Path | str]) -> dict[str, Path]:
+    """The files, by name, in the order of the names.
+
+    Raises:
+        ConfigError: A path is not there, no video file is found, or two have one name.
+    """
+    found: dict[str, Path] = {}
+    for path in map(Path, paths):
+        if path.is_dir():
+            inside = [
+                file
+                for file in path.rglob("*")
+                if file.suffix.lower() in ENDINGS and file.is_file() and not _hidden(file.relative_to(path))
+            ]
+            if not inside:
+                raise ConfigError(f"{path}: has no video file in it ({', '.join(sorted(ENDINGS))})")
+            named = {file.relative_to(path).as_posix(): file for file in inside}
+        elif path.exists():
+            named = {path.name: path}
+        else:
+            raise ConfigError(f"{path}: no such file or folder; check the path")
+        for name, file in named.items():
+            if found.setdefault(name, file) != file:
+                raise ConfigError(f"{found[name]} and {file} have the same name {name!r}: rename one")
+    if not found:
+        raise ConfigError("no clips given: name a folder of video files")
+    return dict(sorted(found.items()))
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _read(name: str, path: Path, labels: VideoLabels | None, *, keep: bool) -> Clip:
+    times, pts, luma, size = _frames(path)
+    steps = steps_of(luma)
+    cuts = cuts_of(steps, times)
+    turnover = turnover_of(luma, times, cuts)
+    usual = float(np.median(np.diff(times))) if len(times) > 1 else 1.0
+    if usual > 1 / _SLOWEST:
+        rate = 1 / usual if len(times) > 1 else 0
+        raise SourceError(f"{path}: gives {rate:.2g} frames/s; {_SLOWEST:g} or more are needed")
+    natural, avoided = _labelled(labels, keep=keep)
+    limit = times[-1] + usual if labels is None else min(times[-1] + usual, labels.duration)
+    walls = [(time - _AROUND_LABEL, time + _AROUND_LABEL) for time in avoided]
+    soft = times[soft_changes_of(turnover, times)]
+    walls += [(time - _AROUND_SOFT, time + _AROUND_SOFT) for time in soft.tolist()]
+    allowed = luma.reshape(len(luma), -1).std(axis=1) > _BLANK
+    for low, high in walls:
+        allowed[(times > low) & (times < high)] = False
+    shots = _shots(times, allowed, cuts, usual, limit)
+    if not shots:
+        raise SourceError(f"{path}: has no stretch of {_SHORTEST_SHOT:g} s without a cut")
+    return Clip(
+        name=name,
+        path=path,
+        width=size[0],
+        height=size[1],
+        times=times,
+        pts=pts,
+        luma=luma,
+        motion=motion_of(luma, times),
+        steps=steps,
+        shots=shots,
+        calm=_shots(times, allowed & (turnover < _CALM), cuts, usual, limit),
+        natural=np.array([time for time in natural if any(s.start < time < s.end for s in shots)]),
+        group=name,
+        sha256=_sha256(path),
+    )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _frames(path: Path) -> tuple[FloatArray, npt.NDArray[np.int64] | None, LumaU8, tuple[int, int]]:
+    """Times, timestamps, small pictures and (width, height) of what can be decoded, up to `LONGEST_READ`."""
+    container, stream = open_clip(path)
+    times: list[float] = []
+    stamps: list[int | None] = []
+    small: list[LumaU8] = []
+    clock, maker = Clock(trust_pts=container.format.name != "avi"), RgbMaker(SIDE)
+    shape: tuple[int, int] | None = None
+    with container:
+        stamped = has_stamps(container)
+        for frame in decoded(container, stream):
+            if shape not in (None, (frame.width, frame.height)):
+                break  # the picture's size changes: what comes before is the clip
+            shape = (frame.width, frame.height)
+            pts, dts = (frame.pts, frame.dts) if stamped else (None, None)
+            base = frame.time_base or stream.time_base
+            tick = clock.tick(pts, dts, frame.duration, base) if base else None
+            if tick is None or tick.time > LONGEST_READ:
+                break
+            picture = maker(frame)
+            size = _upright(shape, picture.shape)
+            times.append(float(tick.time))
+            stamps.append(pts)
+            small.append(small_luma(picture))
+    if shape is None or not times:
+        raise SourceError(f"{path}: not one frame of it can be decoded; fetch or record it again")
+    known = [stamp for stamp in stamps if stamp is not None]
+    in_order = len(known) == len(times) and all(a < b for a, b in pairwise(known))
+    return (
+        np.array(times),
+        np.array(known, np.int64) if in_order else None,
+        np.stack(small),
+        size,
+    )
+
+
+def _upright(size: tuple[int, int], shape: tuple[int, ...]) -> tuple[int, int]:
+    """(width, height) of the upright picture, by which way a small one of it lies."""
+    turned = (size[0] > size[1]) != (shape[1] > shape[0]) and size[0] != size[1]
+    return (size[1], size[0]) if turned else size
+
+
+def _labelled(labels: VideoLabels | None, *, keep: bool) -> tuple[list[float], list[float]]:
+    """Labelled boundaries to be kept, and those to be avoided, seconds.
+
+    Times of different annotators that lie within half a second of each other are one boundary, at their mean.
+    """
+    if labels is None:
+        return [], []
+    marks = sorted((float(time), who) for who, times in enumerate(labels.boundaries) for time in times)
+    joined: list[list[tuple[float, int]]] = []
+    for mark in marks:
+        if joined and mark[0] - joined[-1][0][0] <= _JOIN_LABELS:
+            joined[-1].append(mark)
+        else:
+            joined.append([mark])
+    kept: list[float] = []
+    avoided: list[float] = []
+    for cluster in joined:
+        seen_by_half = 2 * len({who for _, who in cluster}) >= len(labels.boundaries)
+        (kept if keep and seen_by_half else avoided).append(sum(time for time, _ in cluster) / len(cluster))
+    return kept, avoided
+
+
+def _shots(
+    times: FloatArray, allowed: npt.NDArray[np.bool_], cuts: Sequence[int], usual: float, limit: float
+) -> tuple[Shot, ...]:
+    """Runs of allowed frames without a cut or gap; a frame beside a cut is left out too."""
+    usable = allowed & (times < limit)
+    starts = set(cuts)
+    for cut in cuts:
+        usable[cut - 1] = False
+    shots: list[Shot] = []
+    first: int | None = None
+    for place in range(len(times) + 1):
+        ends = place == len(times) or not usable[place] or place in starts
+        if not ends and place and times[place] - times[place - 1] > _GAP:
+            ends = True
+        if ends and first is not None:
+            end = min(float(times[place - 1]) + usual, limit)
+            if end - times[first] >= _SHORTEST_SHOT:
+                shots.append(Shot(float(times[first]), end))
+            first = None
+        if first is None and place < len(times) and usable[place]:
+            first = place
+    return tuple(shots)

@@ -1,0 +1,205 @@
+"""Which videos are scored, with which detections: the rule's filter, missing videos and range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ongebd.data.label_set import LabelSet, VideoLabels
+from ongebd.data.numbers import FloatArray
+from ongebd.data.prediction_set import PredictionSet, Unit, VideoPrediction
+from ongebd.errors import ConfigError, LabelError, a_number
+from ongebd.lab.evaluation.counts import Counts
+from ongebd.lab.evaluation.matching import count_matches
+
+Missing = Literal["count", "skip"]
+
+_NOTHING = np.zeros(0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """V videos to be scored, in the labels' order, all times in one unit.
+
+    Attributes:
+        ids: Their ids.
+        annotators: Each video's boundaries, one array an annotator.
+        lengths: What a relative tolerance is a fraction of, shape (V,).
+        limits: The last admissible time, shape (V,).
+        detections: Each video's admissible detections, in the order given.
+        decided: When they were known; None where that is not known of all.
+        found: Whether the video has a prediction at all, shape (V,).
+        labelled: Labelled videos before any filter.
+        filtered: Videos left out because their annotators agree too little.
+        skipped: Videos without a prediction that were left out ("skip").
+        out_of_range: Detections before 0 or after the end, which the rule drops.
+        unknown: Predictions for videos that are not labelled.
+    """
+
+    ids: tuple[str, ...]
+    annotators: list[tuple[FloatArray, ...]]
+    lengths: FloatArray
+    limits: FloatArray
+    detections: list[FloatArray]
+    decided: list[FloatArray] | None
+    found: npt.NDArray[np.bool_]
+    labelled: int
+    filtered: int
+    skipped: int
+    out_of_range: int
+    unknown: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def missing(self) -> int:
+        """Scored videos without a prediction: all their boundaries count as missed."""
+        return int((~self.found).sum())
+
+    @property
+    def empty(self) -> int:
+        """Videos with a prediction that has no admissible detection."""
+        return sum(
+            bool(there) and not len(times) for there, times in zip(self.found, self.detections, strict=True)
+        )
+
+    def with_detections(
+        self, detections: Sequence[FloatArray], decided: Sequence[FloatArray] | None = None
+    ) -> Comparison:
+        """The same videos with other detections (of a floor, say), all of them admissible."""
+        return replace(
+            self,
+            detections=list(detections),
+            decided=None if decided is None else list(decided),
+            found=np.ones(len(self), dtype=np.bool_),
+        )
+
+    def count(self, tolerances: FloatArray, allowed_delay: FloatArray | None = None) -> Counts:
+        """The official counts at tolerances (V, T); see `count_matches`."""
+        return count_matches(
+            self.annotators, self.detections, tolerances, decided=self.decided, allowed_delay=allowed_delay
+        )
+
+    def relative_tolerances(self, thresholds: Sequence[float]) -> FloatArray:
+        """Thresholds times lengths, shape (V, T)."""
+        return np.array(thresholds, dtype=np.float64)[None, :] * self.lengths[:, None]
+
+    def absolute_tolerances(self, seconds: Sequence[float]) -> FloatArray:
+        """The same tolerances for each video, shape (V, T)."""
+        return np.repeat(np.array(seconds, dtype=np.float64)[None, :], len(self), axis=0)
+
+
+def compare(
+    labels: LabelSet,
+    predictions: PredictionSet,
+    *,
+    min_consistency: float | None = 0.3,
+    missing: Missing = "count",
+    unit: Unit = "seconds",
+) -> Comparison:
+    """The videos to be scored, with their admissible detections. Ids are matched exactly.
+
+    In seconds a detection is admissible from 0 to `video_duration`, and a relative tolerance is a fraction
+    of that. In frames both go by frame numbers, as in the official notebooks: from 0 to the last frame, and
+    the length is one more.
+
+    Args:
+        labels: The labels.
+        predictions: The predictions, in the same unit.
+        min_consistency: Videos whose `f1_consis_avg` is below it are left out; None for no filter. A video
+            that has no such score is kept.
+        missing: "count": a video without a prediction counts the first annotator's boundaries as missed;
+            "skip": it is left out, as in one public variant of the official script.
+        unit: "seconds" or "frames".
+
+    Raises:
+        LabelError: Where the units differ, labels lack frame numbers that are needed, or no video is left to
+            score.
+        ConfigError: Where `min_consistency` is no number.
+    """
+    check_min_consistency(min_consistency)
+    exact = {name: name for name in predictions.videos if name in labels.videos}
+    predictions.check_shared(labels.videos, exact, None)
+    if missing not in ("count", "skip"):
+        raise LabelError(f"missing is {missing!r}; give 'count' or 'skip'")
+    if predictions.unit != unit:
+        raise LabelError(
+            f"the predictions are in {predictions.unit}, and {unit} are to be scored; convert them first"
+        )
+    name = labels.source or "the labels"
+    agreeing = [video for video in labels.videos.values() if _agree(video, min_consistency)]
+    if not agreeing:
+        raise LabelError(
+            f"{name}: no video has f1_consis_avg of {min_consistency} or more; lower --min-consistency"
+        )
+    scored = [video for video in agreeing if missing == "count" or video.id in predictions.videos]
+    known = len(exact)
+    if not scored or (predictions.videos and not known):
+        raise LabelError(
+            f"{predictions.source or 'the predictions'}: none of its ids ({len(predictions.videos)}) is "
+            f"among the {len(agreeing)} to be scored in {name}; check the ids (see --id-pattern)"
+        )
+    lengths, limits, annotators = (
+        _frame_geometry(scored, name) if unit == "frames" else _time_geometry(scored)
+    )
+    rows = [predictions.videos.get(video.id, VideoPrediction(_NOTHING, _NOTHING)) for video in scored]
+    masks = [(row.times >= 0) & (row.times <= limit) for row, limit in zip(rows, limits, strict=True)]
+    decided = None
+    if predictions.has_decisions:
+        decided = [
+            _NOTHING if row.decided is None else row.decided[mask]
+            for row, mask in zip(rows, masks, strict=True)
+        ]
+    return Comparison(
+        ids=tuple(video.id for video in scored),
+        annotators=annotators,
+        lengths=lengths,
+        limits=limits,
+        detections=[row.times[mask] for row, mask in zip(rows, masks, strict=True)],
+        decided=decided,
+        found=np.array([video.id in predictions.videos for video in scored], dtype=np.bool_),
+        labelled=len(labels),
+        filtered=len(labels) - len(agreeing),
+        skipped=len(agreeing) - len(scored),
+        out_of_range=int(sum((~mask).sum() for mask in masks)),
+        unknown=len(predictions.videos) - known,
+    )
+
+
+def check_min_consistency(value: float | None) -> None:
+    """Refuse a filter that compares with nothing.
+
+    Raises:
+        ConfigError: It is not a number, or below 0.
+    """
+    if value is not None and not (0 <= a_number("min_consistency", value) < math.inf):
+        raise ConfigError(f"min_consistency is {value}; it must be 0 or more, and finite")
+
+
+def _agree(video: VideoLabels, least: float | None) -> bool:
+    return least is None or video.consistency is None or not video.consistency < least
+
+
+def _time_geometry(videos: list[VideoLabels]) -> tuple[FloatArray, FloatArray, list[tuple[FloatArray, ...]]]:
+    durations = np.array([video.duration for video in videos], dtype=np.float64)
+    return durations, durations, [video.boundaries for video in videos]
+
+
+def _frame_geometry(
+    videos: list[VideoLabels], name: str
+) -> tuple[FloatArray, FloatArray, list[tuple[FloatArray, ...]]]:
+    last = []
+    for video in videos:
+        if video.last_frame is None or not video.frame_boundaries:
+            raise LabelError(
+                f"{name}: video {video.id!r} has no frame numbers (num_frames, fps); score in seconds"
+            )
+        last.append(float(video.last_frame))
+    limits = np.array(last, dtype=np.float64)
+    return limits + 1, limits, [video.frame_boundaries for video in videos]

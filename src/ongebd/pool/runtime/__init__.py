@@ -1,0 +1,61 @@
+"""What runs many streams of one model: on the CPU, to the bit as a single stream would, or on a GPU.
+
+>>> import numpy as np, ongebd
+>>> from ongebd.pool.runtime import Work, open_runtime
+>>> model = ongebd.load("persistence")
+>>> runtime = open_runtime(model)
+>>> lane = runtime.open(model.configured())
+>>> picture = runtime.accept(np.zeros((120, 160, 3), np.uint8))
+>>> runtime.begin([Work(lane, picture, time=0.0)]).finish()[0].is_boundary
+False
+>>> runtime.close()
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from inspect import signature
+from typing import Any
+
+from ongebd.detector.models import Model
+from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.pool.runtime.base import Lane, Outcome, Runtime, Step, Work
+from ongebd.pool.runtime.cpu import CpuRuntime
+
+__all__ = ["CpuRuntime", "Lane", "Outcome", "Runtime", "Step", "Work", "open_runtime"]
+
+
+def open_runtime(
+    model: Model, device: str = "cpu", precision: str | None = None, **options: Any
+) -> Runtime[Any]:
+    """The runtime for a device.
+
+    Args:
+        model: A loaded model.
+        device: "cpu" is the ordinary way, bit for bit, without torch; "cuda" or "cuda:N" a GPU.
+        precision: In what backbone and method compute: "float32", "bfloat16" or "float16". None takes
+            float32 on the CPU, which knows no other, and float16 on a GPU.
+        **options: Those of `CpuRuntime` or `ongebd.pool.gpu.GpuRuntime`.
+
+    Raises:
+        ConfigError: The device, the precision or an option is not to be had for this model.
+        MissingExtraError: Torch is not installed, and a GPU was asked for.
+    """
+    if not isinstance(device, str):
+        raise ConfigError(f"device must be cpu, cuda or cuda:N, not {device!r}")
+    kind: type[Any] = CpuRuntime
+    given = dict(options)
+    if device == "cpu":
+        if precision not in (None, "float32"):
+            raise ConfigError(f"on the CPU a stream computes in float32, not in {precision}")
+    else:
+        if find_spec("torch") is None:
+            raise MissingExtraError.of("torch", "train")
+        from ongebd.pool.gpu import GpuRuntime
+
+        kind = GpuRuntime
+        given |= {"device": device, "precision": precision or "float16"}
+    if unknown := sorted(set(given) - set(signature(kind).parameters)):
+        raise ConfigError(f"device {device}: there is no option {', '.join(unknown)}")
+    runtime: Runtime[Any] = kind(model, **given)
+    return runtime

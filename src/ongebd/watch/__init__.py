@@ -1,0 +1,45 @@
+"""Cameras and feeds, watched for days: sources that come back, what they show, and who is told.
+
+>>> from ongebd.watch import Onset, Watcher
+>>> with Watcher(["door=rtsp://camera/1"]) as watcher:  # doctest: +SKIP
+...     with watcher.hub.subscribe(Onset) as onsets:
+...         print(onsets.get(timeout=60))
+"""
+
+from ongebd.watch.clips import ClipLength
+from ongebd.watch.hub import Hub, Subscription
+from ongebd.watch.records import (
+    Clip,
+    Dropped,
+    Filmed,
+    Found,
+    Onset,
+    Point,
+    Record,
+    Retuned,
+    State,
+    StateChanged,
+)
+from ongebd.watch.sources import Patience
+from ongebd.watch.stream import StreamStatus, WatchedStream
+from ongebd.watch.watcher import Watcher
+
+__all__ = [
+    "Clip",
+    "ClipLength",
+    "Dropped",
+    "Filmed",
+    "Found",
+    "Hub",
+    "Onset",
+    "Patience",
+    "Point",
+    "Record",
+    "Retuned",
+    "State",
+    "StateChanged",
+    "StreamStatus",
+    "Subscription",
+    "WatchedStream",
+    "Watcher",
+]

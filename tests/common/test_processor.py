@@ -1,0 +1,41 @@
+"""The processor's name, from wherever the system tells it; one for all that is measured."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import pytest
+
+from ongebd.common import processor as room
+from ongebd.common.processor import processor
+from ongebd.lab.benchmark.machine import machine as benched_on
+
+
+@pytest.fixture
+def info(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "cpuinfo"
+    monkeypatch.setattr(room, "_INFO", path)
+    monkeypatch.setattr(platform, "processor", lambda: "")
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    return path
+
+
+def test_the_first_models_name_is_taken(info: Path) -> None:
+    info.write_bytes(b"vendor_id\t: \xff\nmodel name\t: Fast: 9000 @ 3 GHz \nmodel name\t: Slow\n")
+    assert processor() == "Fast: 9000 @ 3 GHz"
+
+
+@pytest.mark.parametrize("text", [None, "", "processor\t: 0\nhart\t: 1\n"])
+def test_where_no_model_is_told_it_is_the_kind_of_machine(text: str | None, info: Path) -> None:
+    if text is not None:
+        info.write_text(text)
+    assert processor() == "riscv64"
+
+
+def test_benchmarks_and_experiments_name_the_same(info: Path) -> None:
+    pytest.importorskip("torch", reason="the extra `train` is not installed")
+    from ongebd.lab.experiments.machine import machine as reported_on
+
+    info.write_text("model name\t: Fast 9000\n")
+    assert benched_on()["processor"] == reported_on()["processor"] == "Fast 9000"

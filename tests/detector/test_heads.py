@@ -1,0 +1,107 @@
+"""One head or another on the same scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ongebd.detector import StreamConfig, load
+from ongebd.detector.heads import DRIFT_HEADS, HysteresisHead, ThresholdHead
+from ongebd.errors import ConfigError, FeatureError
+from ongebd.estimator import BoundaryDiscriminator
+
+FULL = load("window-mean").defaults
+
+
+def levels(seed: int = 0) -> np.ndarray:
+    """Scores about 0.1 for 60 frames, then about 0.6."""
+    rng = np.random.default_rng(seed)
+    return np.concatenate([rng.normal(0.1, 0.01, 60), rng.normal(0.6, 0.01, 40)])
+
+
+def test_the_discriminator_is_the_head_where_none_is_named():
+    assert isinstance(StreamConfig().filled(FULL).new_head(), BoundaryDiscriminator)
+    assert isinstance(StreamConfig(head="obd").filled(FULL).new_head(), BoundaryDiscriminator)
+
+
+def test_a_threshold_is_one():
+    head = StreamConfig(head="threshold", threshold=0.3).filled(FULL).new_head()
+    assert isinstance(head, ThresholdHead)
+    assert [head.update(score).is_boundary for score in (0.1, 0.3, 0.31, 5)] == [False, False, True, True]
+    assert (head.z, head.threshold, head.ready) == (5, 0.3, True)
+    head.reset()
+    assert (head.z, head.ready, head.is_boundary) == (0, False, False)
+
+
+@pytest.mark.parametrize("name", DRIFT_HEADS)
+def test_a_drift_detector_finds_a_change_of_level_once(name):
+    pytest.importorskip("river", reason="the extra `peers` is not installed")
+    head = StreamConfig(head=name).filled(FULL).new_head()
+    for _ in range(2):
+        fired = [place for place, score in enumerate(levels()) if head.update(score).is_boundary]
+        assert len(fired) == 1
+        assert 60 <= fired[0] <= 80
+        assert np.isfinite([head.z, head.mean, head.std, head.threshold]).all()
+        head.reset()
+
+
+@pytest.mark.parametrize("name", DRIFT_HEADS)
+def test_a_fall_of_the_scores_is_no_boundary(name):
+    pytest.importorskip("river", reason="the extra `peers` is not installed")
+    head = StreamConfig(head=name).filled(FULL).new_head()
+    assert not any(head.update(score).is_boundary for score in 0.7 - levels())
+
+
+def test_a_drift_detector_takes_settings():
+    pytest.importorskip("river", reason="the extra `peers` is not installed")
+    deaf = StreamConfig(head="page-hinkley:threshold=500,min_instances=3").filled(FULL).new_head()
+    assert not any(deaf.update(score).is_boundary for score in levels())
+    with pytest.raises(FeatureError, match="a score must be a number"):
+        deaf.update(float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"head": "magic"}, "unknown head 'magic'; there are obd, threshold, hysteresis, adwin"),
+        ({"head": "threshold"}, "needs a value: set threshold"),
+        ({"head": "threshold", "threshold": float("nan")}, "threshold must be a number"),
+        ({"head": "adwin:depth=3"}, "unknown setting 'depth'; there are delta"),
+        ({"head": "adwin:delta=lots"}, "delta must be a number, not 'lots'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(settings, message):
+    if str(settings["head"]).startswith("adwin"):
+        pytest.importorskip("river", reason="the extra `peers` is not installed")
+    with pytest.raises(ConfigError, match=message):
+        load("window-mean").stream(**settings)
+
+
+def test_the_share_of_the_head_can_be_told(detector):
+    """The same errors, decided by two heads."""
+    east, north = np.float32([1, 0, 0, 0]), np.float32([1, 1, 0, 0])
+    features = [east] * 30 + [north] * 30
+    by_head = {}
+    for head in ({}, {"head": "threshold", "threshold": 0.01}):
+        stream = detector(**head)
+        decisions = [stream.update_feature(f, n / 24) for n, f in enumerate(features)]
+        by_head[stream.config.head] = decisions
+    assert [d.error for d in by_head[None]] == [d.error for d in by_head["threshold"]]
+    assert [d.index for d in by_head[None] if d.onset] == [30]
+    assert [d.index for d in by_head["threshold"] if d.onset] == [30]
+    assert sum(d.is_boundary for d in by_head["threshold"]) > sum(d.is_boundary for d in by_head[None])
+
+
+@given(st.lists(st.floats(0, 1), max_size=60), st.floats(0.01, 0.99), st.floats(0.01, 1))
+def test_hysteresis_begins_above_the_threshold_and_ends_below_its_share(scores, threshold, rearm):
+    head, before = HysteresisHead(threshold, rearm), False
+    for score in scores:
+        now = head.update(score).is_boundary
+        assert now == (score >= rearm * threshold if before else score > threshold)
+        assert (head.z, head.threshold, head.ready) == (score, threshold, True)
+        before = now
+    head.reset()
+    assert not head.is_boundary
+    assert not head.ready

@@ -1,0 +1,133 @@
+"""Another sensitivity for a running stream: it acts from the next score on, and nothing is forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ongebd
+from ongebd.baselines.pictures import Pictures
+from ongebd.detector import Model, StreamConfig
+from ongebd.detector.heads import HysteresisHead
+from ongebd.errors import ConfigError
+
+LIGHT = replace(ongebd.load("window-mean"), backbone=Pictures(4, 2))
+RNG = np.random.default_rng(0)
+FEATURES = RNG.uniform(1, 9, (120, LIGHT.backbone.dim)).astype(np.float32)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 119), st.floats(0.1, 0.9))
+def test_errors_and_moments_are_those_of_an_untouched_stream_and_the_threshold_is_the_new_one(
+    when, sensitivity
+):
+    plain, retuned = LIGHT.stream(), LIGHT.stream()
+    wanted = LIGHT.configured(sensitivity=sensitivity)
+    for index, feature in enumerate(FEATURES):
+        if index == when:
+            retuned.retune(wanted)
+        one, other = (detector.update_feature(feature, index / 24) for detector in (plain, retuned))
+        assert (one.error, one.mean, one.std, one.z) == (other.error, other.mean, other.std, other.z)
+        if index == 0:  # nothing predicts it, so no head has judged it
+            continue
+        tau = wanted.tau if index >= when else LIGHT.defaults.tau
+        spread = max(other.std, LIGHT.defaults.min_std)
+        assert other.threshold == max(other.mean + tau * spread, LIGHT.defaults.min_error)
+
+
+def test_a_head_with_hysteresis_keeps_whether_it_was_positive():
+    model = ongebd.load("immediate")
+    detector = model.stream()
+    head = detector._head
+    assert isinstance(head, HysteresisHead)
+    head.is_boundary = True
+    detector.retune(model.configured(sensitivity=0.8))
+    assert head.is_boundary
+    assert head.threshold == model.configured(sensitivity=0.8).threshold
+    assert detector.config.sensitivity == 0.8
+
+
+def test_a_pool_retunes_a_stream_after_the_frames_before_and_no_other():
+    with ongebd.StreamPool(LIGHT, max_pending=1000) as pool:
+        streams = [pool.add(name=0), pool.add(name=1)]
+        for index, feature in enumerate(FEATURES):
+            if index == 50:
+                streams[1].retune(sensitivity=0.8)
+            for stream in streams:
+                stream.submit_feature(feature, index / 24)
+        assert pool.wait(10)
+        results = pool.poll()
+        assert streams[1].config.sensitivity == 0.8
+        assert streams[0].config.sensitivity is None
+    for number in (0, 1):
+        wanted = LIGHT.stream()
+        decisions = []
+        for index, feature in enumerate(FEATURES):
+            if index == 50 and number == 1:
+                wanted.retune(LIGHT.configured(sensitivity=0.8))
+            decisions.append(wanted.update_feature(feature, index / 24))
+        assert [r.decision for r in results if r.stream.name == number and r.decision] == decisions
+    assert [r.ended for r in results if r.ended] == ["retune"]
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
+@pytest.mark.parametrize("head", [{}, {"head": "threshold", "threshold": 0.4}])
+def test_a_device_stream_retunes_like_a_detector(head):
+    import torch
+
+    from ongebd.backbones.torch_backbone import TorchBackbone
+    from ongebd.baselines.naive import WindowMean
+    from ongebd.pool.gpu import DeviceStream
+
+    torch.manual_seed(3)
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+    backbone = TorchBackbone("tiny", network, dim=8, input_size=16, resize_size=20)
+    model = Model("tiny", "", backbone, LIGHT.defaults, _method=lambda config: WindowMean(config.window))
+    device = DeviceStream(
+        model, StreamConfig(**head), device="cpu", precision="float32", options={"compiles": False}
+    )
+    detector = model.stream(StreamConfig(**head))
+    knob = "threshold" if head else "tau"
+    features = RNG.uniform(1, 9, (60, 8)).astype(np.float32)
+    for index, feature in enumerate(features):
+        if index == 30:
+            device.retune(**{knob: 0.7})
+            detector.retune(replace(detector.config, **{knob: 0.7}))
+        one, other = (stream.update_feature(feature, index / 24) for stream in (device, detector))
+        assert one.threshold == pytest.approx(other.threshold, rel=1e-6)
+        assert one.is_boundary == other.is_boundary
+    assert device.config == detector.config
+    device.close()
+
+
+def test_only_the_knobs_may_change():
+    detector = LIGHT.stream()
+    with pytest.raises(ConfigError, match="delta cannot change"):
+        detector.retune(LIGHT.configured(delta=9))
+    with ongebd.StreamPool(LIGHT) as pool:
+        stream = pool.add()
+        with pytest.raises(ConfigError, match="delta cannot change"):
+            stream.retune(delta=9)
+        with pytest.raises(ConfigError, match="nothing to change"):
+            stream.retune()
+        with pytest.raises(ConfigError, match="sensitivity must lie between"):
+            stream.retune(sensitivity=2.0)
+        with pytest.raises(ConfigError, match="tau"):
+            stream.retune(tau=-1.0)
+        assert stream.config == LIGHT.configured()
+        stream.close()
+        with pytest.raises(ConfigError, match="closed"):
+            stream.retune(sensitivity=0.6)
+
+
+def test_a_head_without_a_threshold_says_so():
+    pytest.importorskip("river")
+    with ongebd.StreamPool(LIGHT, config=StreamConfig(head="adwin")) as pool:
+        stream = pool.add()
+        with pytest.raises(ConfigError, match="no sensitivity"):
+            stream.retune(sensitivity=0.6)

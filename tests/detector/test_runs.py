@@ -1,0 +1,157 @@
+"""Joining positive frames into boundaries: onset, centre, and when each is known."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ongebd.detector.boundary_runs import BoundaryRuns
+from ongebd.errors import ConfigError
+from ongebd.types import Boundary
+
+streams = st.lists(st.tuples(st.floats(0, 0.5), st.booleans(), st.floats(2.5, 90)), max_size=80)
+settings = st.tuples(st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from([0.05, 0.5, 2.0]))
+
+
+def play(runs, stream):
+    """Feed (gap, positive, z) triples; gives the times, the onsets and the boundaries."""
+    time, times, onsets, boundaries = 0.0, [], [], []
+    for gap, positive, z in stream:
+        time += gap
+        times.append(time)
+        step = runs.update(time, positive, z)
+        if step.onset:
+            onsets.append(time)
+        if step.boundary is not None:
+            boundaries.append(step.boundary)
+    return times, onsets, boundaries
+
+
+def marks(text, z=4.0):
+    """Frames 0.1 s apart; x is a positive one."""
+    return [(0.1, mark == "x", z) for mark in text]
+
+
+@given(streams, settings)
+def test_onset_then_centre_then_decided_and_no_two_overlap(stream, chosen):
+    runs = BoundaryRuns(*chosen)
+    times, onsets, boundaries = play(runs, stream)
+    last = runs.flush()
+    if last is not None:
+        boundaries.append(last)
+    for boundary in boundaries:
+        assert boundary.onset <= boundary.time <= boundary.decided
+        assert boundary.onset in times
+        assert boundary.decided in times
+    for before, after in pairwise(boundaries):
+        assert before.decided <= after.onset
+    assert [boundary.onset for boundary in boundaries] == onsets, "each onset becomes one boundary"
+
+
+@given(streams, settings, st.integers(0, 80))
+def test_a_stream_cut_anywhere_has_told_a_beginning_of_the_whole(stream, chosen, cut):
+    _, onsets, boundaries = play(BoundaryRuns(*chosen), stream)
+    runs = BoundaryRuns(*chosen)
+    _, early_onsets, early = play(runs, stream[:cut])
+    assert early == boundaries[: len(early)]
+    assert early_onsets == onsets[: len(early_onsets)]
+    flushed = runs.flush()
+    assert flushed is None or flushed.onset == early_onsets[-1]
+
+
+@given(streams)
+def test_without_a_gap_every_run_is_a_boundary(stream):
+    _, onsets, _ = play(BoundaryRuns(max_run=1e9), stream)
+    flags = [False, *(positive for _, positive, _ in stream)]
+    assert len(onsets) == sum(now and not before for before, now in pairwise(flags))
+
+
+def test_a_single_positive_frame_is_its_own_centre():
+    _, _, (boundary,) = play(BoundaryRuns(), marks("..x."))
+    assert (boundary.onset, boundary.time, boundary.decided) == pytest.approx((0.3, 0.3, 0.4))
+
+
+def test_the_centre_lies_between_first_and_last_and_the_score_is_the_highest():
+    runs = BoundaryRuns(max_run=9)
+    for time, positive, z in [(1, True, 3.0), (2, True, 9.0), (3, True, 4.0), (4, False, 0.0)]:
+        step = runs.update(time, positive, z)
+    assert step.boundary == Boundary(time=2.0, onset=1.0, decided=4.0, score=9.0)
+
+
+def test_flush_decides_an_open_run_with_the_last_frame_and_only_once():
+    runs = BoundaryRuns()
+    play(runs, marks(".xx"))
+    boundary = runs.flush()
+    assert (boundary.onset, boundary.time, boundary.decided) == pytest.approx((0.2, 0.25, 0.3))
+    assert runs.flush() is None
+
+
+def test_a_run_that_does_not_end_is_ended_and_its_rest_passed_over():
+    runs = BoundaryRuns(max_run=0.45)
+    _, onsets, boundaries = play(runs, marks(".xxxxxxxxxxxxxxxx..x"))
+    assert onsets == pytest.approx([0.2, 2.0])
+    assert (boundaries[0].time, boundaries[0].decided) == pytest.approx((0.45, 0.7))
+    assert len(boundaries) == 1
+
+
+def test_a_run_soon_after_another_is_passed_over():
+    assert len(play(BoundaryRuns(0.0), marks(".x.x.x...."))[1]) == 3
+    assert len(play(BoundaryRuns(0.5), marks(".x.x.x...."))[1]) == 1
+    assert len(play(BoundaryRuns(0.5), marks(".x......x."))[1]) == 2
+
+
+def test_a_run_soon_after_a_much_smaller_one_is_not_lost():
+    small_then = lambda z: [*marks(".x."), (0.1, True, z), (0.1, False, 0.0)]  # noqa: E731
+    assert len(play(BoundaryRuns(0.5), small_then(7.9))[1]) == 1
+    assert len(play(BoundaryRuns(0.5), small_then(8.1))[1]) == 2
+
+
+def test_reset_forgets_run_and_gap():
+    runs = BoundaryRuns(0.5)
+    play(runs, marks(".x"))
+    runs.reset()
+    assert runs.flush() is None
+    assert runs.update(0.0, True, 4.0).onset
+
+
+@pytest.mark.parametrize(
+    "bad", [{"min_gap": -1}, {"min_gap": float("nan")}, {"max_run": -1}, {"max_run": float("nan")}]
+)
+def test_a_setting_out_of_range_is_refused_by_name(bad):
+    (name,) = bad
+    with pytest.raises(ConfigError, match=name):
+        BoundaryRuns(**bad)
+
+
+def test_a_boundary_may_be_decided_at_its_onset():
+    runs = BoundaryRuns(0.5, 0.0)
+    steps = [
+        runs.update(t / 10, mark == "x", 9.0 if t == 5 else 1.0) for t, mark in enumerate("..xx.xx..xx..")
+    ]
+    assert [(n, step.onset) for n, step in enumerate(steps) if step.boundary] == [(2, True), (9, True)]
+    assert steps[2].boundary == Boundary(0.2, 0.2, 0.2, 1.0)
+    assert runs.flush() is None
+
+
+def test_a_run_that_outlasts_the_gap_begins_behind_it():
+    runs = BoundaryRuns(0.5, 0.0)
+    marked = "x..xxxxxx."
+    found = [step for t, mark in enumerate(marked) if (step := runs.update(t / 10, mark == "x", 1.0)).onset]
+    assert [step.boundary.onset for step in found] == [0.0, 0.5]
+
+
+@given(st.lists(st.booleans(), max_size=80), st.sampled_from([0.0, 0.3, 0.6]))
+def test_decided_at_once_no_two_lie_within_the_gap_and_each_begins_at_a_positive_frame(positive, gap):
+    runs = BoundaryRuns(gap, 0.0)
+    steps = [runs.update(n / 10, mark, 1.0) for n, mark in enumerate(positive)]
+    onsets = [n for n, step in enumerate(steps) if step.onset]
+    assert all(positive[n] for n in onsets)
+    assert all((b - a) / 10 >= gap - 1e-9 for a, b in pairwise(onsets))
+    assert all(any(not mark for mark in positive[a:b]) for a, b in pairwise(onsets)), (
+        "each has a run of its own"
+    )
+    assert [step.boundary.decided for step in steps if step.boundary] == [n / 10 for n in onsets]
+    assert runs.flush() is None

@@ -1,0 +1,213 @@
+"""A whole benchmark, as small as can be."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import ongebd
+from ongebd.detector import load
+from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.lab.benchmark import Bench, BenchPlan, timing
+from ongebd.lab.benchmark import run as run_module
+from ongebd.lab.benchmark.report import bench_tables, headline, to_markdown, write_bench
+from ongebd.lab.benchmark.result import to_json
+from ongebd.lab.benchmark.subjects import USUAL, subject
+
+
+def tiny(**changes) -> BenchPlan:
+    return BenchPlan(**{"methods": ("window-mean",), "repeats": 2, "seconds": 0.001, **changes})
+
+
+@pytest.fixture
+def light(monkeypatch):
+    """Without the processes that tell the memory, and with little warming up."""
+    monkeypatch.setattr(timing, "WARM_UP", 0.0)
+    monkeypatch.setattr(run_module, "peak_memory", lambda _subject, _plan: 7 * 2**20)
+
+
+def test_every_figure_is_there_with_all_its_turns(light, tmp_path):
+    told = []
+    bench = Bench(tiny(streams=(1, 3)), lambda *what: told.append(what))
+    result = bench.run()
+    (method,) = result.methods
+    assert result.complete
+    for way in method.ways:
+        for cell in (way.features, way.method, way.overall):
+            assert len(cell.samples) == 2
+    assert {count: len(cell.samples) for count, cell in method.many.items()} == {1: 2, 3: 2}
+    assert method.many[3].samples[0].frames % 3 == 0
+    assert method.pool is not None
+    assert len(method.pool[1].samples) == 2
+    done = [part for _, part, _ in told]
+    assert done == sorted(done)
+    assert told[-1][1] < told[-1][2]
+
+    files = write_bench(result, tmp_path / "new" / "out")
+    assert [file.name for file in files] == ["bench.md", "bench.json", "bench.png"]
+    assert files[2].read_bytes().startswith(b"\x89PNG")
+    said = json.loads(files[1].read_text())
+    assert said["complete"]
+    assert said["plan"]["precision"] == "float32"
+    assert len(said["methods"][0]["many"]["3"]["turns"]) == 2
+    assert said["methods"][0]["memory"] == 7 * 2**20
+    assert said["methods"][0]["ways"][0]["latency"]["p50"] > 0
+    text = files[0].read_text()
+    for part in ("## Many streams", "## One stream", "window-mean", "![frames a second](bench.png)"):
+        assert part in text
+
+
+def test_turns_are_interleaved(light, monkeypatch):
+    order = []
+    monkeypatch.setattr(run_module.Cell, "turn", lambda cell, _seconds: order.append(id(cell)))
+    Bench(tiny(methods=("persistence", "window-mean"))).run()
+    half = len(order) // 2
+    assert order[:half] == order[half:]
+    assert len(set(order)) == half
+
+
+def test_an_interrupt_leaves_what_was_measured(light, monkeypatch, tmp_path):
+    turn, count = run_module.Cell.turn, iter(range(100))
+
+    def interrupted(cell, seconds):
+        if next(count) == 4:
+            raise KeyboardInterrupt
+        turn(cell, seconds)
+
+    monkeypatch.setattr(run_module.Cell, "turn", interrupted)
+    bench = Bench(tiny(streams=(1, 2)))
+    with pytest.raises(KeyboardInterrupt):
+        bench.run()
+    assert bench.result.measured
+    assert not bench.result.complete
+    assert "stopped before its end" in headline(bench.result)
+    write_bench(bench.result, tmp_path)
+    assert json.loads((tmp_path / "bench.json").read_text())["complete"] is False
+    assert "Many streams" not in (tmp_path / "bench.md").read_text()
+
+
+def test_nothing_measured_makes_a_report_all_the_same():
+    result = Bench(tiny()).result
+    assert not result.measured
+    assert to_markdown(result)
+    assert json.dumps(to_json(result))
+
+
+def test_a_method_that_is_named_must_be_had(light):
+    with pytest.raises(ConfigError, match="unknown method 'no-such'"):
+        Bench(tiny(methods=("no-such",))).run()
+
+
+def test_without_torch_what_runs_without_it_is_measured(light, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr("ongebd.lab.benchmark.subjects.USUAL", ("persistence", "estimator", "miniroad"))
+    result = Bench(tiny(methods=None)).run()
+    assert [method.name for method in result.methods] == ["persistence"]
+    assert [way.name for way in result.methods[0].ways] == ["ours, onnxruntime float32"]
+    assert {each.name for each in result.left_out} == {"estimator", "miniroad"}
+    notes = bench_tables(result)[0].notes
+    assert [note for note in notes if "estimator, miniroad" in note and "ongebd[train]" in note]
+    with pytest.raises(MissingExtraError, match="torch is not installed"):
+        Bench(tiny(methods=("miniroad",))).run()
+
+
+def test_the_usual_methods_are_some_that_there_are():
+    assert set(USUAL) <= {name.split(":")[0] for name in ongebd.detector.model_names()}
+
+
+def test_a_video_is_read_to_its_end_by_every_method(light, make_video, make_scene, tmp_path):
+    path = make_video(tmp_path / "clip.mp4", [make_scene(n // 10, 96, 64) for n in range(20)], rate=24)
+    result = Bench(tiny(methods=("persistence", "clock"), video=path)).run()
+    assert result.video is not None
+    assert result.video.frames == 20
+    names = [name for name, _ in result.video.rows]
+    assert names[:2] == ["persistence", "clock"]
+    for _, cell in result.video.rows:
+        assert [sample.frames for sample in cell.samples] == [20, 20]
+    assert any("clip.mp4, 20 frames" in table.title for table in bench_tables(result))
+
+
+def test_memory_is_that_of_a_process_of_its_own(tmp_path):
+    from ongebd.lab.benchmark.footprint import peak_memory
+
+    found = peak_memory(subject("persistence", tiny(), tmp_path), tiny())
+    assert isinstance(found, int)
+    assert found > 20 * 2**20
+
+
+def test_what_a_process_said_when_it_failed(tmp_path, monkeypatch):
+    from ongebd.lab.benchmark import footprint
+
+    monkeypatch.setattr(footprint, "_PROGRAM", "raise SystemExit('no memory left')")
+    assert footprint.peak_memory(subject("persistence", tiny(), tmp_path), tiny()) == "no memory left"
+
+
+class TestEager:
+    """Torch's own way says the same as ours."""
+
+    @pytest.fixture(autouse=True)
+    def _torch(self):
+        pytest.importorskip("torch")
+        pytest.importorskip("onnx")
+
+    @pytest.mark.parametrize("name", ["window-mean", "immediate"])
+    def test_the_same_scores(self, name, make_scene):
+        from ongebd.lab.benchmark.eager import EagerStream
+
+        model = load(name)
+        eager, ours = EagerStream(model, "cpu"), model.stream()
+        frames = [make_scene(1), make_scene(2)]
+        for n in range(20):
+            frame = frames[n // 14]
+            eager.update(frame, n / 24)
+            said = ours.update(frame, n / 24)
+        feature = eager.embed(frames[1])
+        assert feature.shape == (1, model.backbone.dim)
+        score = eager.scorer.score(feature, 20 / 24)
+        assert score == pytest.approx(ours.update(frames[1], 20 / 24).error, abs=1e-4)
+        assert said.ready
+
+    def test_an_anticipator_and_a_baseline(self, tmp_path):
+        from ongebd.lab.benchmark.cost import cost, gflops
+        from ongebd.lab.benchmark.eager import EagerScorer
+        from ongebd.lab.benchmark.random_weights import random_model
+
+        random = np.random.default_rng(0)
+        features = random.uniform(0.1, 1, (12, 2048)).astype(np.float32)
+        import torch
+
+        for name in ("estimator", "simon"):
+            model = random_model(name, folder=tmp_path)
+            ours = model.stream()
+            eager = EagerScorer(model._made(model.configured()), 2048, model._error, "cpu")
+            for n, feature in enumerate(features):
+                said = ours.update_feature(feature, n / 24)
+                score = eager.score(torch.from_numpy(feature)[None], n / 24)
+                if n:
+                    assert score == pytest.approx(said.error, abs=1e-4)
+        price = cost(model)
+        assert price.method_parameters == 3_295_489
+        assert price.backbone_gflops == pytest.approx(8.174, abs=0.01)
+        assert gflops(lambda: torch.zeros(2, 3) @ torch.zeros(3, 5)) == pytest.approx(2 * 2 * 3 * 5 / 1e9)
+
+    def test_the_gpu_way_as_tensors_on_the_cpu(self):
+        from ongebd.lab.benchmark.ways import DeviceWay
+
+        model = load("persistence")
+        way = DeviceWay(model, "cpu", "float32")
+        frame = np.random.default_rng(0).integers(0, 256, (256, 300, 3), np.uint8)
+        way.features(frame)
+        assert way.overall(frame, 0.0).error == 0
+        assert way.overall(frame, 0.1).error == pytest.approx(0, abs=1e-6)
+        assert way.method(np.ones(1280, np.float32), 0.2).error > 0
+        assert way.device_bytes is None
+        way.close()
+
+    def test_the_backbones_size(self):
+        from ongebd.backbones.efficientnet_lite0_network import EfficientNetLite0
+        from ongebd.lab.benchmark.cost import EFFICIENTNET_LITE0
+
+        assert sum(p.numel() for p in EfficientNetLite0().parameters()) == EFFICIENTNET_LITE0

@@ -1,0 +1,475 @@
+"""`ongebd evaluate`: its report, and one clear line with exit status 2 for each mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ongebd.cli import main
+from ongebd.common.printing import printable
+from ongebd.data import read_labels
+from ongebd.errors import ConfigError
+from ongebd.lab.evaluation import EvaluationConfig
+from ongebd.lab.evaluation.floors import clock_times
+
+Official = Callable[..., dict[str, dict[str, object]]]
+PNG = b"\x89PNG"
+
+
+@pytest.fixture
+def files(tmp_path: Path, official: Official) -> dict[str, Path]:
+    """A small set of labels, the output of two runs, and a folder for the report."""
+    labels = official(
+        aaaaaaaaaaa=(10.0, [[2.0, 5.0], [2.2, 5.1, 8.0], [5.0]]),
+        bbbbbbbbbbb=(8.0, [[4.0], [3.8], [4.1]]),
+        ccccccccccc=(9.0, [[3.0, 6.0], [3.1], [3.2, 6.1]]),
+        low=(9.0, [[3.0]]),
+    )
+    labels["low"]["f1_consis_avg"] = 0.1
+    paths = {name: tmp_path / name for name in ("labels.pkl", "run", "run2.json", "report")}
+    paths["labels.pkl"].write_bytes(pickle.dumps(labels))
+    paths["run"].mkdir()
+    for stem, boundaries in (
+        ("x_aaaaaaaaaaa_000001", [(2.1, 1.9, 2.4), (7.0, 6.9, 7.1)]),
+        ("bbbbbbbbbbb", []),
+    ):
+        records: list[dict[str, object]] = [{"type": "header", "source": f"{stem}.mp4"}]
+        records += [{"type": "boundary", "time": t, "onset": o, "decided": d} for t, o, d in boundaries]
+        records.append({"type": "end", "complete": True})
+        (paths["run"] / f"{stem}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    paths["run2.json"].write_text(
+        json.dumps({"aaaaaaaaaaa": [2.0, 5.0], "ccccccccccc": [3.0], "stranger": [1.0]})
+    )
+    return paths
+
+
+def run(files: dict[str, Path], *more: str, predictions: str = "run") -> int:
+    names = ["--labels", str(files["labels.pkl"]), "--predictions", str(files[predictions])]
+    draws = [] if "--resamples" in more else ["--resamples", "50"]
+    return main(["evaluate", *names, *draws, *more])
+
+
+def report(files: dict[str, Path], *more: str, predictions: str = "run") -> dict[str, Any]:
+    assert run(files, "--out", str(files["report"]), *more, predictions=predictions) == 0
+    return json.loads((files["report"] / "report.json").read_text())  # type: ignore[no-any-return]
+
+
+def test_the_report_has_scores_floors_human_skill_delay_and_counts(files: dict[str, Path]) -> None:
+    found = report(files)
+    assert found["scored"] == "centre"
+    assert found["n"] == 3
+    assert found["labels"]["sha256"]
+    assert found["videos"] | {"hours_watched": 0} == {
+        "labelled": 4,
+        "filtered": 1,
+        "skipped": 0,
+        "scored": 3,
+        "found": 2,
+        "missing": 1,
+        "empty": 1,
+        "out_of_range_detections": 0,
+        "hours_watched": 0,
+    }
+    assert found["predictions"]["matched_exactly"] == 1
+    assert found["predictions"]["not_exact"] == {"x_aaaaaaaaaaa_000001": "aaaaaaaaaaa"}
+    assert found["absolute"]["0.25"]["f1"] == pytest.approx(2 / 7)  # 1 of 2 detections, 5 boundaries in all
+    assert len(found["absolute"]["1.0"]["f1_interval"]) == 2
+    assert found["absolute"]["0.5"]["false_alarms_per_hour"] == pytest.approx(200)
+    assert set(found["floors"]) == {"clock", "uniform", "random"}
+    assert found["floors"]["clock"]["figures"]["average"]["detail"].startswith("every ")
+    assert found["human"]["each annotator in turn"]["n"] == 3
+    assert found["delay"]["n"] == 1
+    assert found["delay"]["median"] == pytest.approx(0.4)
+    assert found["f1_within_delay"]["rows"]["0.1"]["tp"] == 0
+    assert found["f1_within_delay"]["rows"]["0.5"]["tp"] == 1
+
+
+def test_skill_is_the_share_of_the_way_from_the_best_floor_to_the_human(files: dict[str, Path]) -> None:
+    found = report(files)
+    for figure, skill in found["skill"].items():
+        floors = [floor["figures"][figure]["f1"] for floor in found["floors"].values()]
+        human = found["human"]["each annotator in turn"]["figures"][figure]
+        assert skill["floor_f1"] == max(floors)
+        assert skill["human_f1"] == human
+        if human <= max(floors):
+            assert skill["value"] is None
+            assert "best floor" in skill["why_none"]
+        else:
+            kind, _, place = figure.partition(" ")
+            rows = found["relative" if kind in ("average", "relative") else "absolute"]
+            f1 = rows[place or "average"]["f1"]
+            assert skill["value"] == pytest.approx((f1 - max(floors)) / (human - max(floors)))
+
+
+def test_the_report_can_be_read_and_its_pictures_are_there(files: dict[str, Path]) -> None:
+    report(files)
+    text = (files["report"] / "report.md").read_text()
+    for part in (
+        "sha256 of the labels",
+        "floor: clock",
+        "annotators: each against the others",
+        "skill",
+        "n = 3 videos",
+    ):
+        assert part in text
+    names = {file.name for file in files["report"].iterdir()}
+    pictures = {"f1_against_threshold.png", "f1_against_allowed_delay.png", "delays.png"}
+    assert names == pictures | {"report.md", "report.json"}
+    assert all((files["report"] / name).read_bytes().startswith(PNG) for name in pictures)
+
+
+def test_onsets_are_scored_where_asked_and_the_report_says_so(files: dict[str, Path]) -> None:
+    found = report(files, "--score", "onset")
+    assert found["scored"] == "onset"
+    assert found["delay"]["median"] is None
+    assert found["delay"]["why_none"] == "the predictions do not say when each onset was known"
+    assert "why_none" in found["f1_within_delay"]
+    assert not (files["report"] / "delays.png").exists()
+    text = (files["report"] / "report.md").read_text()
+    assert "the onset" in text
+    assert "the centre" not in text
+
+
+def test_the_delay_of_an_onset_runs_to_when_it_was_known(files: dict[str, Path]) -> None:
+    path = files["run"] / "x_aaaaaaaaaaa_000001.jsonl"
+    records = [json.loads(line) for line in path.read_text().split("\n") if line]
+    for record in records:
+        if record["type"] == "boundary":
+            record["onset_known"] = record["onset"] + 3.0
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert report(files, "--score", "onset")["delay"]["median"] == pytest.approx(1.9 + 3.0 - 2.0)
+    assert report(files)["delay"]["median"] == pytest.approx(2.4 - 2.0)  # the centre's is another
+
+
+def test_predictions_without_decisions_have_no_delay_and_say_why(files: dict[str, Path]) -> None:
+    found = report(files, predictions="run2.json")
+    assert found["delay"]["median"] is None
+    assert "do not say when" in found["delay"]["why_none"]
+    assert not (files["report"] / "delays.png").exists()
+    assert found["predictions"]["unknown_ids"] == ["stranger"]
+
+
+def test_two_systems_are_compared_on_the_same_videos(files: dict[str, Path], capsys: Any) -> None:
+    found = report(files, "--compare", str(files["run2.json"]))
+    assert found["n"] == found["other"]["n"] == 3
+    for figure, place in (("average", "average"), ("relative 0.05", "0.05")):
+        difference = found["relative"][place]["f1"] - found["other"]["relative"][place]["f1"]
+        assert found["difference"][figure]["f1"] == pytest.approx(difference)
+    assert "Paired bootstrap over the same n = 3 videos" in capsys.readouterr().out
+
+
+def test_skipping_missing_videos_compares_what_both_have(files: dict[str, Path]) -> None:
+    found = report(files, "--missing", "skip", "--compare", str(files["run2.json"]))
+    assert found["n"] == found["other"]["n"] == 1
+    assert found["relative"]["average"]["f1_interval"] is None  # one video cannot vary
+
+
+def test_single_annotators_give_no_skill_and_say_why(files: dict[str, Path]) -> None:
+    files["labels.pkl"].write_bytes(
+        pickle.dumps({"aaaaaaaaaaa": {"video_duration": 10.0, "substages_timestamps": [[2.0]]}})
+    )
+    found = report(files, predictions="run2.json")
+    assert found["skill"]["average"]["value"] is None
+    assert "no video has two annotators" in found["skill"]["average"]["why_none"]
+
+
+def test_tapos_shows_the_rule_in_frames_beside_the_one_in_seconds(files: dict[str, Path]) -> None:
+    found = report(files, "--dataset", "tapos", predictions="run2.json")
+    assert found["videos"]["filtered"] == 0
+    assert set(found["relative_in_frames"]) == {"f1", "average"}
+
+
+def test_frames_are_scored_as_frames_and_as_seconds(files: dict[str, Path]) -> None:
+    files["run2.json"].write_text(
+        json.dumps({"aaaaaaaaaaa": [50, 125], "bbbbbbbbbbb": [100], "ccccccccccc": [75, 150]})
+    )
+    found = report(files, "--unit", "frames", predictions="run2.json")
+    assert found["relative"]["average"]["f1"] == 1.0
+    assert found["relative_in_frames"]["average"] == 1.0
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return os.system, ("touch ran",)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("labels.pkl", pickle.dumps({"v": Evil()}), "labels.pkl: refused, the pickle asks for"),
+        ("labels.pkl", pickle.dumps({"v": [1.0] * 99})[:-30], "labels.pkl: not a whole pickle"),
+        ("labels.pkl", pickle.dumps({}), "labels.pkl: no labelled video in it"),
+        ("labels.pkl", b"", "labels.pkl: the file is empty"),
+        ("run2.json", pickle.dumps({"v": Evil()}), "run2.json: not UTF-8 text"),
+        ("run2.json", b'{"aaaaaaaaaaa": [NaN]}', "position 1: nan is not a finite number"),
+        ("run2.json", b'{"someone": [1.0], "else": [2.0]}', "none of its ids (2) is in"),
+        ("run2.json", b'{"aaaaaaaaaaa": [1.0], "x_aaaaaaaaaaa": [2.0]}', "both fall on video 'aaaaaaaaaaa'"),
+    ],
+)
+def test_a_mistake_gets_one_line_status_2_and_no_report(
+    files: dict[str, Path],
+    capsys: Any,
+    monkeypatch: Any,
+    tmp_path: Path,
+    name: str,
+    content: bytes,
+    complaint: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files[name].write_bytes(content)
+    assert run(files, "--out", str(files["report"]), predictions="run2.json") == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert error.startswith("ongebd: ")
+    assert len(error.splitlines()) == 1
+    assert not files["report"].exists()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_unsorted_negative_and_late_times_are_counted_not_refused(
+    files: dict[str, Path], capsys: Any
+) -> None:
+    files["run2.json"].write_text(json.dumps({"aaaaaaaaaaa": [5.0, 2.0, -1.0, 11.0]}))
+    found = report(files, predictions="run2.json")
+    assert found["videos"]["out_of_range_detections"] == 2
+    assert any("1 video with times out of order" in note for note in found["predictions"]["notes"])
+    assert "2 before 0 or after the end" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "complaint"),
+    [
+        ("--resamples", "-1", "resamples is -1"),
+        ("--seed", "-1", "seed is -1"),
+        ("--score", "middle", "--score"),
+        ("--id-pattern", "(", "not a regular expression"),
+        ("--min-consistency", "2", "no video has f1_consis_avg of 2"),
+        ("--min-consistency", "nan", "min_consistency is nan"),
+        ("--min-consistency", "inf", "min_consistency is inf"),
+        ("--min-consistency", "1e400", "min_consistency is inf"),
+        ("--min-consistency", "-0.1", "min_consistency is -0.1"),
+        ("--resamples", "1.5", "1.5: a whole number is wanted"),
+        ("--resamples", "nan", "nan: a whole number is wanted"),
+        ("--resamples", "1000000", "more than 100000 tell nothing new"),
+        ("--seed", "0.5", "0.5: a whole number is wanted"),
+        ("--out", "a" * 300, "File name too long"),
+        ("--ids", "a" * 300, "File name too long"),
+        ("--ids", "nowhere.csv", "nowhere.csv: no such file"),
+        ("--out", "labels.pkl", "is a file; name a folder"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(
+    files: dict[str, Path],
+    capsys: Any,
+    monkeypatch: Any,
+    tmp_path: Path,
+    option: str,
+    value: str,
+    complaint: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(files, option, value) == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert len(error.splitlines()) == 1
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing_behind(
+    files: dict[str, Path], capsys: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert run(files, "--out", str(tmp_path / "file" / "report")) == 2
+    assert "file is a file; name a folder" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "in the way"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"min_consistency": float("nan")},
+        {"min_consistency": -1},
+        {"min_consistency": "some"},
+        {"min_consistency": True},
+        {"resamples": 1.5},
+        {"resamples": True},
+        {"seed": float("nan")},
+        {"seed": -1},
+    ],
+)
+def test_the_same_numbers_are_refused_from_python(settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(settings))):
+        EvaluationConfig(**settings)
+
+
+HOSTILE = [
+    b"bad\xff",
+    rb"a$\frac{$",
+    "动作视频".encode(),
+    b"[red]x[bold]",
+    b"two\nlines | a `b` <i>",
+    b"\x1b[31mred\x07\xc2\x9b1m",
+    b"_x_",
+    b"_",
+    b"%s{0}",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=repr)
+def test_any_name_is_reported_as_it_is_and_escaped(
+    files: dict[str, Path], capsys: Any, recwarn: pytest.WarningsRecorder, name: bytes
+) -> None:
+    text, out = os.fsdecode(name), files["report"]
+    header = {"type": "header", "source": f"{text}.mp4", "model": f"model {text}"}
+    (files["run"] / "z.jsonl").write_text(json.dumps(header) + "\n")
+    try:
+        labels = files["labels.pkl"].rename(out.with_name(f"{text}.pkl"))
+        folder = files["run"].rename(out.with_name(text))
+        other = files["run2.json"].rename(out.with_name(f"{text}.json"))
+        listed = out.with_name(f"{text}.csv")
+        listed.write_text("id\naaaaaaaaaaa\nbbbbbbbbbbb\nccccccccccc\n")
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    command = ["evaluate", "--labels", str(labels), "--predictions", str(folder), "--compare", str(other)]
+    assert main([*command, "--ids", str(listed), "--resamples", "9", "--out", str(out)]) == 0
+    assert not recwarn.list
+    printed = capsys.readouterr()
+    markdown, document = ((out / f"report.{kind}").read_text(encoding="utf-8") for kind in ("md", "json"))
+    for shown in (printed.out, printed.err, markdown, document):
+        assert not any(unicodedata.category(c) in ("Cc", "Cs") for c in shown if c != "\n")
+    for ending in (".pkl", ".json", ".csv"):
+        assert f"{printable(text)}{ending}" in printed.out
+    assert f"model {printable(text)}" in printed.out
+    found = json.loads(document)
+    assert Path(found["labels"]["file"]).stem == Path(found["other"]["predictions"]["file"]).stem == text
+    stem = text.replace("\\", "/").split("/")[-1]  # a source may be a path of Windows
+    assert stem in found["predictions"]["unknown_ids"]
+    columns = {"What was scored": 2, "F1 beside": 7, "Official": 10, "Absolute": 7, "Delay": (2, 4)}
+    title = ""
+    for line in markdown.splitlines():
+        title = line if line.startswith("## ") else title
+        if line.startswith("|"):
+            cells = len(re.split(r"(?<!\\)(?:\\\\)*\|", line)) - 2
+            wanted = next((count for start, count in columns.items() if title[3:].startswith(start)), 4)
+            assert cells in (wanted if isinstance(wanted, tuple) else (wanted,))
+    assert (out / "f1_against_threshold.png").read_bytes().startswith(PNG)
+
+
+def test_a_full_standard_output_is_said_in_one_line_beside_a_whole_report(files: dict[str, Path]) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    command = [sys.executable, "-m", "ongebd", "evaluate", "--labels", str(files["labels.pkl"])]
+    command += ["--predictions", str(files["run"]), "--resamples", "9", "--out", str(files["report"])]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    lines = done.stderr.splitlines()
+    assert lines[-1].startswith("ongebd: cannot write to standard output: No space left")
+    assert all(line.startswith("wrote ") for line in lines[:-1])
+    assert {file.name for file in files["report"].iterdir()} == {Path(line[6:]).name for line in lines[:-1]}
+
+
+def test_a_second_report_leaves_nothing_of_the_first(files: dict[str, Path]) -> None:
+    report(files)
+    assert (files["report"] / "delays.png").exists()
+    (files["report"] / "notes.txt").write_text("mine")
+    report(files, predictions="run2.json")
+    names = {file.name for file in files["report"].iterdir()}
+    assert names == {"report.md", "report.json", "f1_against_threshold.png", "notes.txt"}
+
+
+@pytest.mark.parametrize("which", ["--labels", "--predictions", "--compare", "--ids"])
+@pytest.mark.parametrize("name", ["report.json", "report.md"])
+def test_a_report_is_never_written_over_what_was_read_for_it(
+    files: dict[str, Path], capsys: Any, which: str, name: str
+) -> None:
+    folder = files["report"]
+    folder.mkdir()
+    given = {"--labels": files["labels.pkl"], "--predictions": files["run2.json"]}
+    content = b"id\naaaaaaaaaaa\n" if which == "--ids" else given.get(which, files["run2.json"]).read_bytes()
+    (folder / name).write_bytes(content)
+    given[which] = folder / name
+    arguments = [str(part) for pair in given.items() for part in pair]
+    assert main(["evaluate", *arguments, "--resamples", "0", "--out", str(folder)]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "would be written over" in line
+    assert (folder / name).read_bytes() == content
+    assert [path.name for path in folder.iterdir()] == [name]
+
+
+def test_a_folder_in_the_place_of_a_report_is_refused_before_anything_is_written(
+    files: dict[str, Path], capsys: Any
+) -> None:
+    (files["report"] / "report.json").mkdir(parents=True)
+    assert run(files, "--out", str(files["report"])) == 2
+    assert "report.json: is a folder" in capsys.readouterr().err
+    assert [file.name for file in files["report"].iterdir()] == ["report.json"]
+
+
+def test_annotators_are_not_called_people(files: dict[str, Path], capsys: Any) -> None:
+    report(files)
+    for text in (capsys.readouterr().out, (files["report"] / "report.md").read_text()):
+        assert "annotators: each against the others" in text
+        assert "(F1 − best floor) / (annotators − best floor)" in text
+        assert "human" not in text.lower()
+
+
+def test_results_of_one_stem_are_reported_unless_it_is_labelled(files: dict[str, Path], capsys: Any) -> None:
+    for name, source in (("test.jsonl", "test.mp4"), ("test-2.jsonl", "test.avi")):
+        (files["run"] / name).write_text(json.dumps({"type": "header", "source": source}) + "\n")
+    assert report(files)["predictions"]["unknown_ids"] == ["test.avi", "test.mp4"]
+    for name, source in (("b.jsonl", "bbbbbbbbbbb.mp4"), ("b-2.jsonl", "bbbbbbbbbbb.avi")):
+        (files["run"] / name).write_text(json.dumps({"type": "header", "source": source}) + "\n")
+    (files["run"] / "bbbbbbbbbbb.jsonl").unlink()
+    capsys.readouterr()
+    assert run(files) == 2
+    error = capsys.readouterr().err
+    assert "bbbbbbbbbbb.mp4" in error or "b.jsonl" in error
+    assert "bbbbbbbbbbb.avi" in error or "b-2.jsonl" in error
+
+
+def test_the_report_says_which_method_found_the_boundaries(files: dict[str, Path], capsys: Any) -> None:
+    header = {"type": "header", "source": "bbbbbbbbbbb.mp4", "model": "window-mean", "version": "9.9"}
+    header["settings"] = {"tau": 1.25}  # type: ignore[assignment]
+    (files["run"] / "bbbbbbbbbbb.jsonl").write_text(json.dumps(header) + "\n")
+    assert report(files)["predictions"]["made_by"] == {"window-mean, τ 1.25, ongebd 9.9": 1}
+    assert "window-mean, τ 1.25, ongebd 9.9 (1 video)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [30, 50, 80, 120, 200])
+def test_no_word_is_broken_at_any_width(
+    files: dict[str, Path], capsys: Any, monkeypatch: Any, width: int
+) -> None:
+    monkeypatch.setattr("ongebd.cli.tables.UNBOUNDED", width)
+    assert run(files, "--compare", str(files["run2.json"])) == 0
+    printed = capsys.readouterr().out
+    words = set(re.split(r"[\s│┃]+", printed))
+    assert {"precision", "detections", "positives", "threshold", "0.05", "annotators:", "run2.json"} <= words
+    frames = [line for line in printed.splitlines() if line.startswith(("┃", "│", "┏", "└"))]
+    assert max(map(len, frames)) <= width
+
+
+def test_tapos_needs_no_option(files: dict[str, Path], shared: Path, capsys: Any) -> None:
+    labels = read_labels(shared / "labels/tapos_gt_val.pkl")
+    clock = {name: clock_times(video.duration, 2.0).tolist() for name, video in labels.videos.items()}
+    files["run2.json"].write_text(json.dumps(clock))
+    files["labels.pkl"] = shared / "labels/tapos_gt_val.pkl"
+    ids = str(shared / "labels/tapos_official_val_ids.csv")
+    found = report(files, "--ids", ids, "--resamples", "0", predictions="run2.json")
+    assert found["labels"]["dataset"] == "tapos"
+    assert found["settings"]["min_consistency"] is None
+    assert (found["n"], found["relative"]["0.05"]["positives"]) == (1337, 3312)
+    scores = found["relative"]["0.05"]["f1"], found["relative"]["average"]["f1"]
+    assert scores == pytest.approx((0.396, 0.561), abs=5e-4)
+    in_frames = found["relative_in_frames"]
+    assert (in_frames["f1"]["0.05"], in_frames["average"]) == pytest.approx((0.397, 0.562), abs=5e-4)
+    assert "By the official notebooks' rule in frames" in capsys.readouterr().out

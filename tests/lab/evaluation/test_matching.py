@@ -1,0 +1,100 @@
+"""Greedy matching, pair by pair."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ongebd.lab.evaluation.matching import count_matches, greedy_match
+
+times = st.lists(st.integers(0, 20).map(lambda step: step / 4), max_size=8).map(
+    lambda row: np.array(row, dtype=float)
+)
+tolerances = st.integers(0, 12).map(lambda step: step / 4)
+
+
+@given(times, times, tolerances)
+def test_matching_is_one_to_one_and_within_the_tolerance(
+    boundaries: np.ndarray, detections: np.ndarray, tolerance: float
+) -> None:
+    pairs = greedy_match(boundaries, detections, tolerance)
+    assert (
+        len({boundary for boundary, _ in pairs}) == len({detection for _, detection in pairs}) == len(pairs)
+    )
+    assert all(abs(boundaries[b] - detections[d]) <= tolerance for b, d in pairs)
+
+
+@given(times, times, tolerances)
+def test_a_boundary_left_over_has_no_free_detection_in_reach(
+    boundaries: np.ndarray, detections: np.ndarray, tolerance: float
+) -> None:
+    pairs = dict(greedy_match(boundaries, detections, tolerance))
+    free = [time for place, time in enumerate(detections) if place not in pairs.values()]
+    for place, boundary in enumerate(boundaries):
+        assert place in pairs or all(abs(boundary - time) > tolerance for time in free)
+
+
+@given(times, times, tolerances)
+def test_the_count_of_many_is_that_of_one_by_one(
+    boundaries: np.ndarray, detections: np.ndarray, tolerance: float
+) -> None:
+    counts = count_matches([(boundaries,)], [detections], np.array([[tolerance]]))
+    assert counts.tp.tolist() == [[len(greedy_match(boundaries, detections, tolerance))]]
+
+
+@given(st.lists(st.tuples(times, times), min_size=1, max_size=4), tolerances, st.integers(-4, 8))
+def test_pairs_of_unequal_size_worked_on_together_count_as_one_by_one_late_ones_too(
+    pairs: list[tuple[np.ndarray, np.ndarray]], tolerance: float, quarters: int
+) -> None:
+    allowed = quarters / 4
+    known = [found + np.arange(len(found)) / 4 for _, found in pairs]
+    counts = count_matches(
+        [(marks,) for marks, _ in pairs],
+        [found for _, found in pairs],
+        np.full((len(pairs), 2), tolerance),
+        decided=known,
+        allowed_delay=np.array([allowed, np.inf]),
+    )
+    matched = [greedy_match(marks, found, tolerance) for marks, found in pairs]
+    in_time = [
+        sum(when[detection] - marks[mark] <= allowed for mark, detection in row)
+        for row, when, (marks, _) in zip(matched, known, pairs, strict=True)
+    ]
+    assert counts.tp.tolist() == [list(row) for row in zip(in_time, map(len, matched), strict=True)]
+
+
+def peak_bytes(size: int) -> int:
+    """Memory for one long video with as many boundaries as detections, delays too."""
+    marks = np.arange(size, dtype=np.float64)
+    tracemalloc.start()
+    try:
+        count_matches(
+            [(marks, marks + 0.25)],
+            [marks],
+            np.full((1, 3), 0.5),
+            decided=[marks],
+            allowed_delay=np.array([0.0, 0.5, np.inf]),
+        )
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_grows_with_a_videos_length_not_with_its_square() -> None:
+    peak_bytes(16)  # what is made once
+    assert peak_bytes(1600) < 6 * peak_bytes(400)
+
+
+def test_the_first_of_two_equally_near_detections_is_taken() -> None:
+    assert greedy_match(np.array([2.0]), np.array([3.0, 1.0]), 1.0) == [(0, 0)]
+
+
+def test_a_match_that_comes_too_late_uses_its_detection_up_but_does_not_count() -> None:
+    marks, found, known = np.array([1.0, 1.2]), np.array([1.1]), np.array([1.5])
+    counts = count_matches(
+        [(marks,)], [found], np.full((1, 3), 0.5), decided=[known], allowed_delay=np.array([0.4, 0.5, np.inf])
+    )
+    assert counts.tp.tolist() == [[0, 1, 1]]

@@ -1,0 +1,128 @@
+"""`draw_video`: from a file and its labels to a figure, and what it refuses before any work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from ongebd.cli import main
+from ongebd.data import read_labels
+from ongebd.errors import ConfigError, LabelError, OngebdError, SourceError
+from ongebd.lab.experiments.figures import Scene, command, draw_video, pictures_at, qualitative, watch
+from ongebd.lab.experiments.figures.command import labels_of
+
+
+@pytest.fixture(scope="module")
+def clip(make_video: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three seconds, a new colour in each."""
+    colours = [(200, 30, 30), (30, 200, 30), (30, 30, 200)]
+    pictures = [np.full((64, 96, 3), colours[number // 25], np.uint8) for number in range(75)]
+    return make_video(tmp_path_factory.mktemp("clip") / "clip.mp4", pictures, rate=25)
+
+
+@pytest.fixture(scope="module")
+def labels(clip: Path) -> Path:
+    file = clip.with_name("labels.json")
+    file.write_text(json.dumps({"clip": {"duration": 3.0, "boundaries": [[1.0, 2.0], [1.1]]}}))
+    return file
+
+
+def test_a_video_becomes_a_figure_in_each_file(clip: Path, labels: Path, tmp_path: Path) -> None:
+    files = [tmp_path / f"figure.{kind}" for kind in ("pdf", "svg", "png")]
+    assert draw_video(clip, labels, "window-mean", "clock:1", files) == files
+    assert sorted(tmp_path.iterdir()) == sorted(files)
+    assert draw_video(str(clip), str(labels), "clock:1", None, str(tmp_path / "one.pdf"), start=0.5, end=2)
+    assert (tmp_path / "one.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_frames_stand_over_the_moments_that_they_show(clip: Path) -> None:
+    shown = [picture.mean(axis=(0, 1)).argmax() for picture in pictures_at(clip, [0.0, 0.9, 1.1, 2.5, 9.0])]
+    assert shown == [0, 0, 1, 2, 2]
+    assert [picture.mean(axis=(0, 1)).argmax() for picture in pictures_at(clip, [1.5])] == [1]
+    assert pictures_at(clip, []) == []
+
+
+def test_the_stream_in_the_figure_is_that_of_detect(clip: Path) -> None:
+    stream = watch(clip, "window-mean", tau=3.0)
+    assert stream.name == "window-mean"
+    assert [round(time) for time in stream.times("onset")] == [1, 2]
+    assert stream.z is not None
+    assert np.nanmin(stream.z.threshold) == pytest.approx(3.0)
+    assert watch(clip, "clock:1", name="a clock").z is None
+
+
+def test_mistakes_are_told_before_a_frame_is_decoded(
+    clip: Path, labels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError("the video was read")
+
+    monkeypatch.setattr(command, "watch", never)
+    good: dict[str, Any] = {
+        "video": clip, "labels": labels, "method": "window-mean", "baseline": None, "out": tmp_path / "a.pdf"
+    }  # fmt: skip
+    mistakes: list[tuple[dict[str, Any], type[OngebdError], str]] = [
+        ({"out": tmp_path / "a.gif"}, ConfigError, r"a\.gif: the ending says"),
+        ({"out": tmp_path / "no" / "a.pdf"}, ConfigError, "there is no folder"),
+        ({"out": []}, ConfigError, "needs a file"),
+        ({"video": "-"}, SourceError, "give a file"),
+        ({"video": "rtsp://me:secret@camera/1"}, SourceError, r"rtsp://\*\*\*@camera/1: .* give a file"),
+        ({"video": tmp_path / "other.mp4"}, LabelError, "none of its 1 videos is 'other'; give its id"),
+        ({"video_id": "other"}, LabelError, "no video 'other' in it"),
+        ({"labels": tmp_path / "none.json"}, LabelError, "none.json"),
+        ({"method": "nothing"}, ConfigError, "unknown model 'nothing'"),
+        ({"baseline": "clock", "curve": "z"}, ConfigError, "clock has no z"),
+        ({"curve": "x"}, ConfigError, "give 'score' or 'z'"),
+        ({"width": "poster"}, ConfigError, "give column or page"),
+        ({"tolerance": -1.0}, ConfigError, "must be above 0"),
+        ({"start": 3.0}, ConfigError, "nothing to show"),
+    ]
+    for change, kind, words in mistakes:
+        with pytest.raises(kind, match=words):
+            draw_video(**(good | change))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_writes_what_it_is_asked_for_and_says_so(
+    clip: Path, labels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(tmp_path / name) for name in ("a.pdf", "a.svg")]
+    command = ["experiment", "figure", str(clip), "--labels", str(labels), "--method", "clock:1"]
+    assert main([*command, "--baseline", "clock", "--out", *files, "--tolerance", "0.2"]) == 0
+    assert capsys.readouterr().err.splitlines() == [f"wrote {file}" for file in files]
+    assert main([*command, "--out", str(tmp_path / "b.gif")]) == 2
+    assert "b.gif: the ending says what the figure is to be" in capsys.readouterr().err
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.pdf", "a.svg"]
+
+
+def test_the_video_is_not_written_over(clip: Path, labels: Path, tmp_path: Path) -> None:
+    disguised = tmp_path / "clip.png"
+    disguised.write_bytes(clip.read_bytes())
+    with pytest.raises(ConfigError, match="would be written over"):
+        draw_video(disguised, labels, "clock", None, disguised)
+    assert disguised.read_bytes() == clip.read_bytes()
+
+
+def test_a_video_is_found_in_the_labels_as_ongebd_evaluate_finds_it(labels: Path) -> None:
+    known = read_labels(labels)
+    assert labels_of("a/clip.mp4", known).id == "clip"
+    assert labels_of("a/whatever.mp4", known, video_id="clip").id == "clip"
+    assert labels_of("a/take-clip-2.mp4", known, id_pattern=r"take-(.*)-2").id == "clip"
+
+
+def test_a_real_video_with_five_annotators(
+    shared: Path, check_letters: Callable[[Figure], None], tmp_path: Path
+) -> None:
+    clip = shared / "clips/other/kinetics400_tutorial__arm_wrestling__C4lCVBZ3ux0_000028_000038.mp4"
+    marks = labels_of(clip, read_labels(shared / "labels/k400_mr345_minval_min_change_duration0.3.pkl"))
+    assert len(marks.boundaries) == 5
+    streams = [watch(clip, "window-mean", fps=6), watch(clip, "clock")]
+    picture = qualitative([Scene.of(clip, marks, streams, width="column")], width="column")
+    check_letters(picture.figure)
+    assert b"/FontFile2" in picture.save(tmp_path / "arm.pdf").read_bytes()

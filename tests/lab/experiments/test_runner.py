@@ -1,0 +1,199 @@
+"""Experiments on made features: trained once, kept, shared between tables, and honest where one fails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
+
+from ongebd.data.label_set import LabelSet  # noqa: E402
+from ongebd.data.synthetic import SyntheticConfig, make_synthetic  # noqa: E402
+from ongebd.errors import FeatureError  # noqa: E402
+from ongebd.features.store import FeatureStore  # noqa: E402
+from ongebd.lab.experiments import scoring  # noqa: E402
+from ongebd.lab.experiments.catalogue import EXPERIMENTS  # noqa: E402
+from ongebd.lab.experiments.layout import facts, sheets  # noqa: E402
+from ongebd.lab.experiments.material import LackingError, Part, VideoSet  # noqa: E402
+from ongebd.lab.experiments.report import Report, latex  # noqa: E402
+from ongebd.lab.experiments.runner import Runner  # noqa: E402
+from ongebd.lab.experiments.scales import scale_of  # noqa: E402
+from ongebd.lab.experiments.shelf import Shelf  # noqa: E402
+
+SCALE = replace(
+    scale_of("tiny"),
+    training={
+        "width": 16,
+        "ffn": 16,
+        "heads": 2,
+        "layers": 1,
+        "epochs": 1,
+        "batch": 64,
+        "run": 32,
+        "lr": 3e-3,
+    },
+)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+class Made:
+    """Material of made features, written to a store."""
+
+    about = "Made features."
+    are_composites = False
+
+    def __init__(self, folder: Path) -> None:
+        made, labels = make_synthetic(SyntheticConfig(videos=12, frames=80, dim=12, event=(20, 30)))
+        with FeatureStore.create(folder, backbone="made", dim=12, fps=24) as store:
+            for name in made.ids():
+                video = made[name]
+                store.add(name, video.features, video.times, video.epochs, video.duration, name)
+        parts = [
+            Part(folder, LabelSet({n: labels.videos[n] for n in made.ids()[cut]}, "custom", "made"))
+            for cut in (slice(0, 8), slice(8, None))
+        ]
+        self.set = VideoSet("made features", *parts)
+
+    def get(self, which: str) -> VideoSet:
+        if which != "main":
+            raise LackingError(f"no {which} set here")
+        return self.set
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return Made(tmp_path_factory.mktemp("made") / "features")
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("work")
+
+
+@pytest.fixture
+def runner(material: Made, work: Path) -> Runner:
+    return Runner(material, SCALE, Shelf(work), "cpu")  # type: ignore[arg-type]
+
+
+def test_tables_share_trainings_and_a_second_run_trains_nothing(
+    runner: Runner, material: Made, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = [EXPERIMENTS[name] for name in ("components", "tau-delta", "outliers", "cold-start")]
+    steps = runner.plan(some)
+    # Classifier, EST, REST, EST+REST and two untrained anticipators: the discriminator takes no training.
+    assert len(steps) == 6
+    assert runner.estimate(steps).known == 0
+    assert [step.row.name for step in runner.train(steps)] == [step.row.name for step in steps]
+    tables = [runner.table(experiment) for experiment in some]
+    assert not any(table.failures or table.missing for table in tables)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(scoring, "train", refuse)
+    again = Runner(material, SCALE, Shelf(work), "cpu")  # type: ignore[arg-type]
+    assert again.plan(some) == []
+    assert [again.table(experiment) for experiment in some] == tables
+
+
+def test_the_grid_at_the_printed_point_is_the_row_of_the_printed_threshold(runner: Runner) -> None:
+    grid = runner.table(EXPERIMENTS["tau-delta"])
+    outliers = runner.table(EXPERIMENTS["outliers"])
+    cell = next(row for row in grid.rows if row.row.at == ("1.5", "21"))
+    full = next(row for row in outliers.rows if row.row.name == "all errors")
+    assert cell.cells == full.cells
+
+
+def test_thresholds_are_chosen_without_the_test_videos(runner: Runner, material: Made, work: Path) -> None:
+    components = EXPERIMENTS["components"]
+    before = runner.table(components)
+    other = Made.__new__(Made)
+    shifted = {
+        name: replace(video, boundaries=tuple(row * 0 + 0.1 for row in video.boundaries))
+        for name, video in material.set.test.labels.videos.items()
+    }
+    test = replace(material.set.test, labels=LabelSet(shifted, "custom", "made"))
+    other.set = replace(material.set, test=test)
+    after = Runner(other, SCALE, Shelf(work), "cpu").table(components)  # type: ignore[arg-type]
+    assert [row.thresholds for row in after.rows] == [row.thresholds for row in before.rows]
+    assert [row.cells for row in after.rows] != [row.cells for row in before.rows]
+
+
+def test_every_table_has_its_floors_and_says_what_it_was_scored_on(runner: Runner) -> None:
+    table = runner.table(EXPERIMENTS["components"])
+    assert [limit.name.split(",")[0] for limit in table.limits] == [
+        "a blind clock",
+        "as many as are labelled",
+    ]
+    assert table.videos == 4
+    text = " ".join(facts(table))
+    assert "made features: 4 videos" in text
+    assert "nothing of them was measured here" in text
+
+
+def test_a_set_that_is_not_there_leaves_its_tables_out_with_the_reason(runner: Runner) -> None:
+    assert runner.table(EXPERIMENTS["online-tapos"]).missing == "no second set here"
+    assert runner.plan([EXPERIMENTS["online-tapos"]]) == []
+    assert runner.table(EXPERIMENTS["features-sthv2"]).missing == "no tsn-sthv2 set here"
+
+
+def test_a_method_that_needs_videos_is_left_out_where_there_are_none(runner: Runner) -> None:
+    offline = EXPERIMENTS["offline-kinetics"]
+    rows = tuple(row for row in offline.rows if row.kind == "watched")
+    table = runner.table(replace(offline, rows=rows))
+    assert table.failures == []
+    assert all("needs the videos, and 4 are not there" in str(row.missing) for row in table.rows)
+    assert "SceneDetect (scenedetect-content) was left out: " in " ".join(facts(table))
+
+
+def test_a_row_that_fails_says_why_and_the_others_stand(
+    material: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = scoring.train
+
+    def fails(config: scoring.TrainConfig, **given: object) -> object:
+        if not config.rest:
+            raise FeatureError("video 'x': a feature has norm zero")
+        return real(config, **given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(scoring, "train", fails)
+    runner = Runner(material, SCALE, Shelf(tmp_path), "cpu")  # type: ignore[arg-type]
+    rows = tuple(r for r in EXPERIMENTS["components"].rows if r.name in ("EST", "REST"))
+    experiment = replace(EXPERIMENTS["components"], rows=rows)
+    steps = runner.plan([experiment])
+    assert len(list(runner.train(steps))) == 2
+    table = runner.table(experiment)
+    assert table.failures == ["components, EST: video 'x': a feature has norm zero"]
+    failed, stands = table.rows
+    assert not failed.cells
+    assert stands.cells["average"].value > 0
+    (sheet,) = sheets(table)
+    assert [cell.text for cell in sheet.rows[0]] == ["EST", "failed", "failed", "failed", "failed"]
+
+
+def test_the_report_tells_printed_from_measured(runner: Runner, tmp_path: Path) -> None:
+    tables = [runner.table(EXPERIMENTS[name]) for name in ("components", "tau-delta", "features-sthv2")]
+    report = Report(tables, SCALE, "Made features.", "ongebd experiment run", {})
+    files = report.write(tmp_path)
+    assert {path.name for path in files} == {
+        *("report.md", "report.html", "results.json"),
+        *("components.tex", "tau-delta.tex"),
+    }
+    text = (tmp_path / "report.md").read_text()
+    assert "| *EST+REST+OBD, printed* | *.748* | *.620* | – | – |" in text
+    assert "*Not run: no tsn-sthv2 set here.*" in text
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<table>") == sum(len(sheets(table)) for table in tables if table.missing is None)
+
+
+def test_a_latex_table_has_as_many_cells_in_each_row(runner: Runner) -> None:
+    for name in ("components", "tau-delta"):
+        for sheet in sheets(runner.table(EXPERIMENTS[name])):
+            body = [line for line in latex(sheet).splitlines() if line.endswith(r"\\")]
+            assert {line.count(" & ") for line in body} == {len(sheet.header) - 1}

@@ -1,0 +1,165 @@
+"""The settings of a training, and the two files with the paper's."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from ongebd.errors import ConfigError
+from ongebd.lab.training.config import TrainConfig, read_config, write_config
+
+CONFIGS = Path(__file__).resolve().parents[3] / "configs"
+
+
+@pytest.mark.parametrize("name", ["kinetics-gebd", "tapos"])
+def test_the_files_hold_what_the_paper_states(name: str) -> None:
+    config = read_config(CONFIGS / f"{name}.yaml")
+    stated = {
+        "window": 8,
+        "layers": 3,
+        "lr": 1e-4,
+        "batch": 512,
+        "alpha": 0.5,
+        "region": 9,
+        "balanced": True,
+        "delta": 21,
+        "validation_share": 0.2,
+        "residual": False,
+        "est": True,
+        "rest": True,
+        "obd": True,
+        "metric": "cosine",
+    }
+    assert {key: getattr(config, key) for key in stated} == stated
+    assert config.dataset == name
+    assert config.model(2048).width == 1024
+
+
+def test_a_file_is_read_back_as_written(tmp_path: Path) -> None:
+    config = TrainConfig(residual=True, tau=1.5, lr=3e-4, width=64, out="o")
+    write_config(config, tmp_path / "c.yaml")
+    assert read_config(tmp_path / "c.yaml") == config
+
+
+def test_yaml_numbers_without_a_point_are_numbers(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("lr: 1e-4\nepochs: 3.0\n")  # YAML 1.1 reads 1e-4 as text
+    config = read_config(tmp_path / "c.yaml")
+    assert (config.lr, config.epochs) == (1e-4, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("learning_rate: 1", "unknown setting 'learning_rate'"),
+        ("residul: true", "did you mean residual"),
+        ("epochs: many", "epochs must be of type int"),
+        ("epochs: 1.5", "epochs must be of type int"),
+        ("balanced: 7", "balanced must be true or false"),
+        ("dataset: cats", "dataset must be one of auto"),
+        ("- 1", "setting: value"),
+        ("a: [", "not YAML"),
+        ("batch: 500", "multiple of run"),
+        ("validation_share: 0", "validation_share"),
+        ("{est: false, rest: false}", "set obd to false"),
+        ("lr: 0", "lr must be above 0"),
+        ("warmup: 1", "warmup"),
+        ("heads: 7", "multiple of heads"),
+    ],
+)
+def test_a_mistake_in_a_file_is_said_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        read_config(tmp_path / "c.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("select_by: absolut 0.25", "select_by must be one of average"),
+        ("min_gap: -1", "min_gap must be at least 0"),
+        ("max_run: -0.5", "max_run must be at least 0"),
+        ("near: -0.1", "near must be at least 0"),
+        ("near: .inf", "near must be a finite number"),
+        ("lr: .inf", "lr must be a finite number"),
+        ("alpha: .nan", "alpha must be a finite number"),
+        ("epochs: .inf", "epochs must be of type int, not inf"),
+        ("epochs: .nan", "epochs must be of type int, not nan"),
+        ("tau: .inf", "tau must be a finite number"),
+        ("tau: 0", "tau must be a number above 0"),
+        ("min_error: 1.5", "min_error must be at most 1"),
+        ("min_std: -1", "min_std"),
+        ("delta: 200000", "delta must be at most 100000"),
+        ("delta: 100000000000000000000000", "delta must be at most 100000"),
+        ("delta: 1", "delta must be at least 2"),
+        ("window: 5000", "window must be a whole number from 1 to 4096"),
+        ("seed: 10000000000000000000000", "seed must be a whole number from 0"),
+        ("dropout: 1", "dropout must be at least 0 and below 1"),
+    ],
+)
+def test_what_only_a_stream_would_refuse_after_hours_is_refused_at_once(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        read_config(tmp_path / "c.yaml")
+
+
+_ODD = [
+    *(object(), [], {}, b"", "odd", "nan", True, None),
+    *(-1, 10**30, 1e308, -1e308, float("inf"), float("nan")),
+]
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(TrainConfig)])
+def test_every_setting_takes_a_value_of_its_type_or_refuses_it_in_one_line(name: str, tmp_path: Path) -> None:
+    """What is taken makes a stream, and can be written and read back."""
+    refusals = []
+    for value in _ODD:
+        for make in (lambda v: TrainConfig(**{name: v}), lambda v: TrainConfig().changed({name: v})):
+            try:
+                config = make(value)
+            except ConfigError as problem:
+                refusals.append(str(problem))
+                continue
+            config.stream(24.0, config.tau or 1.0).runs()
+            write_config(config, tmp_path / "c.yaml")
+            assert read_config(tmp_path / "c.yaml") == config
+    assert len(refusals) >= 2 * 5
+    for line in refusals:
+        assert "\n" not in line
+        assert name in line or name == "method"
+
+
+@pytest.mark.parametrize("word", ["off", '"off"', "no", "false"])
+def test_a_word_that_yaml_takes_for_a_truth_value_is_the_word_where_it_is_an_option(
+    tmp_path: Path, word: str
+) -> None:
+    (tmp_path / "c.yaml").write_text(f"compile: {word}\n")
+    assert read_config(tmp_path / "c.yaml").compile == "off"  # YAML 1.1 reads all but the quoted as False
+    with pytest.raises(ConfigError, match="compile must be one of auto"):
+        TrainConfig().changed({"compile": True})
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml: cannot be read"):
+        read_config(tmp_path / "nowhere.yaml")
+
+
+def test_text_from_the_command_line_becomes_the_settings_type() -> None:
+    changes = {"residual": "true", "tau": "2.5", "width": "none", "run": "16", "metric": "l2"}
+    config = TrainConfig(width=8, heads=1).changed(changes)
+    assert (config.residual, config.tau, config.width, config.run, config.metric) == (
+        True,
+        2.5,
+        None,
+        16,
+        "l2",
+    )
+
+
+def test_every_setting_is_described_in_the_guide() -> None:
+    guide = (Path(__file__).resolve().parents[3] / "docs" / "training.md").read_text(encoding="utf-8")
+    missing = [field.name for field in fields(TrainConfig) if f"`{field.name}`" not in guide]
+    assert not missing

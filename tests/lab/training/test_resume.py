@@ -1,0 +1,265 @@
+"""A training that was killed goes on as if it had not been."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ongebd.errors import ConfigError
+from ongebd.lab.training.config import TrainConfig
+from ongebd.lab.training.dataset import Dataset
+from ongebd.lab.training.loop import CHECKPOINT, Quiet, Trained, train
+
+from .conftest import make_small, small_config
+
+
+class Killer(Quiet):
+    """Dies after so many steps."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def step(self, epoch: int, step: int, steps: int, loss: float, windows_per_second: float) -> None:
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+
+
+def assert_same(one: Trained, other: Trained) -> None:
+    assert one.last.keys() == other.last.keys()
+    assert all(torch.equal(one.last[name], other.last[name]) for name in one.last)
+    assert one.progress.history == other.progress.history
+    kept, also = one.model.state_dict(), other.model.state_dict()
+    assert all(torch.equal(kept[name], also[name]) for name in kept)
+
+
+@pytest.mark.parametrize("features_in", ["device", "host"])
+def test_killed_and_resumed_gives_the_same_weights_bit_by_bit(
+    config: TrainConfig, dataset: Dataset, tmp_path: Path, features_in: str
+) -> None:
+    config = replace(config, dropout=0.1, checkpoint_every=2, features_in=features_in)
+    whole = train(config, dataset=dataset)
+    broken = replace(config, out=str(tmp_path / "broken"))
+    for after in (3, 4):  # dies in the first epoch, goes on, dies in the second
+        with pytest.raises(KeyboardInterrupt):
+            train(broken, dataset=dataset, resume=True, watcher=Killer(after))
+    assert_same(train(broken, dataset=dataset, resume=True), whole)
+
+
+def test_a_finished_training_is_only_reported_again(config: TrainConfig, dataset: Dataset) -> None:
+    first = train(config, dataset=dataset)
+    assert_same(train(config, dataset=dataset, resume=True), first)
+
+
+def test_a_finished_training_can_be_made_longer(
+    config: TrainConfig, dataset: Dataset, tmp_path: Path
+) -> None:
+    train(replace(config, epochs=1), dataset=dataset)
+    longer = train(config, dataset=dataset, resume=True)
+    assert_same(longer, train(replace(config, out=str(tmp_path / "at once")), dataset=dataset))
+
+
+def test_a_folder_with_a_training_is_not_overwritten(config: TrainConfig, dataset: Dataset) -> None:
+    config = replace(config, epochs=1)
+    train(config, dataset=dataset)
+    with pytest.raises(ConfigError, match="--resume"):
+        train(config, dataset=dataset)
+
+
+def test_another_recipe_is_refused(config: TrainConfig, dataset: Dataset) -> None:
+    config = replace(config, epochs=1)
+    train(config, dataset=dataset)
+    with pytest.raises(ConfigError, match=r"was trained with lr 0\.003, not 0\.1"):
+        train(replace(config, lr=0.1), dataset=dataset, resume=True)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def moved_boundary(dataset: Dataset) -> Dataset:
+    """The same frames and targets, but one annotator of a validation video now says something else."""
+    name = dataset.validation[0].id
+    label = dataset.labels.videos[name]
+    other = replace(label, boundaries=(label.boundaries[0] + 0.001, *label.boundaries[1:]))
+    return replace(dataset, labels=replace(dataset.labels, videos={**dataset.labels.videos, name: other}))
+
+
+def moved_target(dataset: Dataset) -> Dataset:
+    first = dataset.training[0]
+    return replace(
+        dataset, training=[replace(first, targets=np.roll(first.targets, 1)), *dataset.training[1:]]
+    )
+
+
+def shifted_times(dataset: Dataset) -> Dataset:
+    first = dataset.training[0]
+    return replace(dataset, training=[replace(first, times=first.times + 1e-6), *dataset.training[1:]])
+
+
+def other_split(dataset: Dataset) -> Dataset:
+    """Videos that were added to a store change who trains and who validates."""
+    training, validation = dataset.training, dataset.validation
+    return replace(
+        dataset, training=[*training[1:], validation[0]], validation=[training[0], *validation[1:]]
+    )
+
+
+OTHER_DATA: dict[str, tuple[Callable[[Dataset], Dataset], str]] = {
+    "backbone": (lambda data: replace(data, backbone="other@2"), r"features of 'synthetic.*', not 'other@2'"),
+    "rate": (lambda data: replace(data, fps=12.0), r"frames a second 24\.0, not 12\.0"),
+    "size": (lambda data: make_small(small_config(Path("x")), dim=8), "numbers in a feature 12, not 8"),
+    "times": (shifted_times, "the videos have changed"),
+    "split": (other_split, "the videos and the labels have changed"),
+    "labels": (moved_boundary, "the labels have changed"),
+    "targets": (moved_target, "the labels have changed"),
+}
+
+
+@pytest.mark.parametrize("what", OTHER_DATA)
+def test_other_data_are_refused_and_nothing_is_written(
+    config: TrainConfig, dataset: Dataset, what: str
+) -> None:
+    config = replace(config, epochs=1)
+    train(config, dataset=dataset, report=False)
+    before = files(Path(config.out))
+    change, message = OTHER_DATA[what]
+    with pytest.raises(ConfigError, match=message) as caught:
+        train(replace(config, epochs=2), dataset=change(dataset), resume=True)
+    assert "\n" not in str(caught.value)
+    assert files(Path(config.out)) == before
+
+
+def test_another_recipe_leaves_the_settings_of_then(config: TrainConfig, dataset: Dataset) -> None:
+    config = replace(config, epochs=1)
+    train(config, dataset=dataset, report=False)
+    before = files(Path(config.out))
+    for other in (replace(config, lr=0.5), replace(config, width=32), replace(config, method="miniroad")):
+        with pytest.raises(ConfigError, match="was trained with"):
+            train(replace(other, epochs=2), dataset=dataset, resume=True)
+    assert files(Path(config.out)) == before
+
+
+def test_data_that_lie_elsewhere_now_are_the_same(config: TrainConfig, dataset: Dataset) -> None:
+    train(replace(config, epochs=1), dataset=dataset, report=False)
+    moved = replace(config, store="elsewhere", labels="renamed")
+    again = make_small(moved)  # other objects of the same values
+    assert len(train(moved, dataset=again, resume=True, report=False).progress.history) == 2
+
+
+class Listener(Quiet):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+
+def made_older(path: Path) -> None:
+    """As versions wrote it that did not keep what they were trained on."""
+    state = torch.load(path, weights_only=True)
+    del state["data"]
+    torch.save(state, path)
+
+
+def test_an_older_checkpoint_goes_on_and_says_what_it_does_not_know(
+    config: TrainConfig, dataset: Dataset
+) -> None:
+    train(replace(config, epochs=1), dataset=dataset, report=False)
+    made_older(Path(config.out) / CHECKPOINT)
+    listener = Listener()
+    train(config, dataset=dataset, resume=True, report=False, watcher=listener)
+    assert any("does not say on what it was trained" in line for line in listener.lines)
+
+
+@pytest.mark.parametrize("what", ["backbone", "rate", "size"])
+def test_an_older_checkpoint_of_other_features_is_refused(
+    config: TrainConfig, dataset: Dataset, what: str
+) -> None:
+    train(replace(config, epochs=1), dataset=dataset, report=False)
+    made_older(Path(config.out) / CHECKPOINT)
+    before = files(Path(config.out))
+    with pytest.raises(ConfigError, match=r"was trained on features|does not fit this network") as caught:
+        train(config, dataset=OTHER_DATA[what][0](dataset), resume=True)
+    assert "\n" not in str(caught.value)
+    assert files(Path(config.out)) == before
+
+
+@pytest.mark.parametrize("missing", ["config", "progress", "model", "optimizer", "random", "format"])
+def test_a_checkpoint_with_a_part_gone_is_one_line(
+    config: TrainConfig, dataset: Dataset, missing: str
+) -> None:
+    train(replace(config, epochs=1), dataset=dataset, report=False)
+    path = Path(config.out) / CHECKPOINT
+    state = torch.load(path, weights_only=True)
+    del state[missing]
+    torch.save(state, path)
+    with pytest.raises(ConfigError, match=r"checkpoint\.pt: .*name another --out") as caught:
+        train(config, dataset=dataset, resume=True)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a checkpoint"])
+def test_a_damaged_checkpoint_is_named(config: TrainConfig, dataset: Dataset, content: bytes) -> None:
+    out = Path(config.out)
+    out.mkdir()
+    (out / CHECKPOINT).write_bytes(content)
+    with pytest.raises(ConfigError, match=r"checkpoint\.pt: cannot be read"):
+        train(config, dataset=dataset, resume=True)
+
+
+def test_one_seed_gives_one_model_and_another_another(
+    config: TrainConfig, dataset: Dataset, tmp_path: Path
+) -> None:
+    config = replace(config, epochs=1)
+    first = train(config, dataset=dataset)
+    again = train(replace(config, out=str(tmp_path / "again")), dataset=dataset)
+    other = train(replace(config, out=str(tmp_path / "other"), seed=1), dataset=dataset)
+    assert_same(first, again)
+    assert not torch.equal(first.last["token"], other.last["token"])
+
+
+_PROGRAM = """
+import sys
+from pathlib import Path
+import torch
+from ongebd.data.synthetic import SyntheticConfig, make_synthetic
+from ongebd.lab.training.config import TrainConfig
+from ongebd.lab.training.dataset import make_dataset
+from ongebd.lab.training.loop import train
+
+torch.set_num_threads(1)
+config = TrainConfig(
+    out=sys.argv[1], width=32, ffn=32, heads=2, layers=2, epochs=6, batch=64, run=32, dropout=0.1,
+    device="cpu", tensorboard=False, checkpoint_every=1, label_rule="exact",
+)
+data = make_dataset(*make_synthetic(SyntheticConfig(videos=20, frames=120, dim=32)), config)
+torch.save(train(config, dataset=data, resume=True).last, Path(sys.argv[1]) / "last.pt")
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_outright_goes_on_in_another(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", _PROGRAM]
+    subprocess.run([*program, str(tmp_path / "whole")], check=True)
+    for wait in (0.3, 1.0):
+        process = subprocess.Popen([*program, str(tmp_path / "killed")])
+        while not (tmp_path / "killed" / CHECKPOINT).exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        time.sleep(wait)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    subprocess.run([*program, str(tmp_path / "killed")], check=True)
+    whole, killed = (torch.load(tmp_path / name / "last.pt") for name in ("whole", "killed"))
+    assert all(torch.equal(whole[name], killed[name]) for name in whole)

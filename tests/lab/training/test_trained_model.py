@@ -1,0 +1,135 @@
+"""A trained model is loaded from its folder and runs in the stream like any other."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ongebd
+from ongebd import backbones
+from ongebd.detector import trained
+from ongebd.errors import ConfigError, MissingExtraError
+
+BACKBONE = backbones.get("efficientnet_lite0")
+
+
+@pytest.fixture(scope="module")
+def trained_once(tmp_path_factory: pytest.TempPathFactory, train_small: Callable[..., Path]) -> Path:
+    """A model trained on (made) features of the default backbone's size."""
+    return train_small(tmp_path_factory.mktemp("training"), BACKBONE.identity, BACKBONE.dim)
+
+
+@pytest.fixture
+def folder(trained_once: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be broken."""
+    shutil.copytree(trained_once, tmp_path / "out")
+    return tmp_path / "out" / "model"
+
+
+def change(file: Path, **values: object) -> None:
+    file.write_text(json.dumps({**json.loads(file.read_text()), **values}))
+
+
+def test_it_streams_on_the_cpu_with_its_own_settings(folder: Path) -> None:
+    model = ongebd.load(str(folder))
+    assert model.name == "model"
+    assert "trained on 8 videos" in model.summary
+    about = json.loads((folder / "ongebd.json").read_text())
+    detector = model.stream()
+    assert detector.config.tau == about["settings"]["tau"]
+    assert (detector.config.fps, detector.config.delta) == (24.0, 21)
+    features = np.random.default_rng(0).random((30, BACKBONE.dim), np.float32)
+    decisions = [detector.update_feature(feature, i / 24) for i, feature in enumerate(features)]
+    assert decisions[-1].ready
+    assert all(0 < decision.error < 1 for decision in decisions[1:])
+    assert model.stream(tau=9.0).config.tau == 9.0
+
+
+def test_onnxruntime_and_torch_give_the_same_errors(folder: Path) -> None:
+    features = np.random.default_rng(0).random((20, BACKBONE.dim), np.float32)
+    errors = []
+    for device in (None, "cpu"):
+        detector = ongebd.load(str(folder), device=device).stream()
+        errors.append([detector.update_feature(f, i / 24).error for i, f in enumerate(features)])
+    np.testing.assert_allclose(errors[0], errors[1], atol=1e-5)
+
+
+def test_pictures_go_through_it(folder: Path) -> None:
+    detector = ongebd.load(str(folder)).stream()
+    picture = np.random.default_rng(0).integers(0, 255, (60, 80, 3), dtype=np.uint8)
+    detector.update(picture, 0.0)
+    assert detector.update(picture, 0.1).error > 0
+
+
+def test_no_torch_is_imported_for_it(folder: Path) -> None:
+    program = (
+        "import sys, numpy as np, ongebd\n"
+        f"detector = ongebd.load({str(folder)!r}).stream()\n"
+        f"feature = np.ones({BACKBONE.dim}, np.float32)\n"
+        "detector.update_feature(feature, 0.0); detector.update_feature(feature, 0.1)\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_without_its_onnx_file_torch_runs_it(folder: Path) -> None:
+    (folder / "model.onnx").unlink()
+    detector = ongebd.load(str(folder)).stream()
+    detector.update_feature(np.ones(BACKBONE.dim, np.float32), 0.0)
+
+
+def test_without_its_onnx_file_and_torch_the_extra_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "model.onnx").unlink()
+    monkeypatch.setattr(trained, "find_spec", lambda name: None if name == "torch" else object())
+    with pytest.raises(
+        MissingExtraError, match=r'torch is not installed: pip install "ongebd\[train\]".*export'
+    ):
+        ongebd.load(str(folder))
+
+
+def test_another_window_is_refused(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="window of 8 frames, not 5"):
+        ongebd.load(str(folder)).stream(window=5)
+
+
+def test_another_backbone_is_refused(folder: Path) -> None:
+    change(folder / "ongebd.json", backbone="efficientnet_lite0@000000000000")
+    with pytest.raises(ConfigError, match="was trained on features of efficientnet_lite0@000000000000"):
+        ongebd.load(str(folder))
+
+
+def test_another_feature_size_is_refused(folder: Path) -> None:
+    change(folder / "config.json", dim=64)
+    with pytest.raises(ConfigError, match="features of 64 numbers"):
+        ongebd.load(str(folder))
+
+
+@pytest.mark.parametrize("file", ["ongebd.json", "config.json"])
+def test_a_damaged_file_is_named(folder: Path, file: str) -> None:
+    (folder / file).write_text("{")
+    with pytest.raises(ConfigError, match=file):
+        ongebd.load(str(folder))
+
+
+def test_the_training_folder_points_to_the_model_in_it(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"did you mean .*model"):
+        ongebd.load(str(folder.parent))
+
+
+def test_an_unknown_name_lists_what_there_is() -> None:
+    with pytest.raises(ConfigError, match=r"window-mean.* and folders of trained models"):
+        ongebd.load("windowmean")
+
+
+def test_a_device_for_a_model_that_needs_none_is_refused() -> None:
+    with pytest.raises(ConfigError, match="takes no device"):
+        ongebd.load("window-mean", device="cuda")

@@ -1,0 +1,316 @@
+"""The learned models in the runtime of tensors: on the CPU here, and on a GPU where there is one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ongebd
+from ongebd.backbones.preprocess import squash
+from ongebd.common.geometry import Squash
+from ongebd.errors import FeatureError
+from ongebd.estimator.cues import Context, CueStream, cue_names
+from ongebd.estimator.cues.stream import LUMA_DIM
+from ongebd.estimator.learned import LearnedModel, LearnedScorer, learned_model
+from ongebd.pool.runtime import Work
+
+torch = pytest.importorskip("torch")
+
+from ongebd.pool.gpu import DeviceStream, GpuRuntime  # noqa: E402
+from ongebd.pool.gpu.forest import DeviceForest  # noqa: E402
+from ongebd.pool.gpu.learned import BatchedLearned  # noqa: E402
+from ongebd.pool.gpu.networks import device_network  # noqa: E402
+from ongebd.pool.gpu.resize import plan_crop, resized  # noqa: E402
+
+NETWORK_DIM = 1280
+DIM = NETWORK_DIM + LUMA_DIM
+NAMES = ["immediate", "half-second"]
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+DEVICES = ["cpu", pytest.param("cuda", marks=needs_gpu)]
+
+
+def features(seed: int, count: int, still: bool = False) -> np.ndarray:
+    """A made stream, (count, D): a scene every 25 frames, with its own texture that drifts."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for scene in range(-(-count // 25)):
+        centre = random.gamma(0.5, 0.5, NETWORK_DIM)
+        texture = random.uniform(0, 255, (84, 84))
+        for axis in (0, 1):
+            texture = sum(np.roll(texture, shift, axis) for shift in range(-2, 3)) / 5
+        drift = random.uniform(0, 0.7, 2) * (scene % 3 > 0)
+        for n in range(25):
+            down, right = (drift * n).astype(int)
+            luma = np.full((56, 56), 90.0 + scene) if still else texture[down:, right:][:56, :56]
+            noise = 0.0 if still else 1.0
+            network = np.maximum(centre + noise * random.normal(0, 0.05, NETWORK_DIM), 0)
+            luma = np.clip(luma + noise * random.normal(0, 0.7, luma.shape), 0, 255)
+            rows.append(np.concatenate([network, luma.ravel()]))
+    return np.array(rows[:count], np.float32)
+
+
+def within(device: str) -> float:
+    """How near scores are. Where sums are rounded in another way, a cue may cross a threshold of a tree."""
+    return 1e-3 if device == "cpu" else 0.02
+
+
+def alike(ours, wanted, device: str) -> None:
+    """Two decisions: equal in everything but the scores, and those nearly."""
+    plain = ("index", "time", "is_boundary", "ready", "onset", "pending", "mean", "std", "threshold")
+    assert [getattr(ours, name) for name in plain] == [getattr(wanted, name) for name in plain]
+    assert [ours.error, ours.z] == pytest.approx([wanted.error, wanted.z], abs=within(device))
+    assert ends(ours.boundary) == ends(wanted.boundary)
+
+
+def ends(boundary):
+    return boundary and (boundary.time, boundary.onset, boundary.decided)
+
+
+@pytest.fixture
+def one_group():
+    """A model that looks at one group of cues alone, the numbers of its inputs folded into what there is."""
+
+    def make(group: str) -> LearnedModel:
+        whole = learned_model("immediate")
+        facts = replace(whole.facts, groups=(group,))
+        inputs = 5 * len(cue_names([group]))
+        return LearnedModel(facts, replace(whole.forest, feature=whole.forest.feature % inputs))
+
+    return make
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_cues_and_their_context_are_those_of_the_cpu(device):
+    batched = BatchedLearned(learned_model("immediate"), DIM, torch.device(device))
+    streams = [features(1, 100), features(2, 100), features(3, 100, still=True)]
+    begins = [0, 5, 0]  # the second one anew
+    state = batched.initial(3)
+    cues = [CueStream(DIM) for _ in streams]
+    contexts = [Context(len(cue_names())) for _ in streams]
+    for n in range(95):
+        given = np.stack([stream[n] for stream in streams])
+        there = torch.from_numpy(given).to(device)
+        seen = torch.tensor([n - begin if n >= begin else n for begin in begins], device=device)
+        inputs, after = batched.inputs(there, state, seen)
+        rows = [cue.update(row) for cue, row in zip(cues, given, strict=True)]
+        wanted = [context.update(row) for context, row in zip(contexts, rows, strict=True)]
+        apart = np.abs(inputs.cpu().numpy() - np.stack(wanted)).max()
+        assert apart < (1e-4 if device == "cpu" else 2e-4), f"frame {n}"
+        state = after
+        if n + 1 == begins[1]:
+            cues[1].reset()
+            contexts[1].reset()
+            for rows, empty in zip(state, batched.initial(1), strict=True):
+                rows[1] = empty[0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("group", ["horizons", "windows", "motion"])
+def test_one_group_of_cues_alone_is_what_it_is_on_the_cpu(one_group, group, device):
+    model = one_group(group)
+    batched, wanted = BatchedLearned(model, DIM, torch.device(device)), LearnedScorer(model, DIM)
+    state = batched.initial(1)
+    for n, feature in enumerate(features(4, 60)):
+        there = torch.from_numpy(feature)[None].to(device)
+        said, known, state = batched.step(there, state, (), torch.tensor([n], device=device))
+        score = wanted.update(feature, n / 24)
+        if score is not None:
+            assert float(said[0, 0]) == pytest.approx(score, abs=within(device))
+        assert known.all()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_forest_says_what_it_says_on_the_cpu(name, device):
+    forest = learned_model(name).forest
+    random = np.random.default_rng(0)
+    # Every node is met on either side, and some inputs lie on a threshold exactly.
+    lowest, highest = np.full(forest.inputs, np.inf), np.full(forest.inputs, -np.inf)
+    finite = np.isfinite(forest.threshold)
+    np.minimum.at(lowest, forest.feature[finite], forest.threshold[finite])
+    np.maximum.at(highest, forest.feature[finite], forest.threshold[finite])
+    used = np.isfinite(lowest)
+    x = random.normal(0, 1, (64, forest.inputs)).astype(np.float32)
+    x[:, used] = random.uniform(lowest[used] - 0.1, highest[used] + 0.1, (64, int(used.sum())))
+    for row in x:
+        node = random.choice(np.flatnonzero(finite), 40)
+        row[forest.feature[node]] = forest.threshold[node]
+    ours = DeviceForest(forest, torch.device(device)).scores(torch.from_numpy(x).to(device))
+    np.testing.assert_allclose(ours.cpu().numpy(), forest.scores(x), atol=1e-12)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", NAMES)
+def test_interleaved_streams_that_begin_anew_are_what_each_is_alone(name, device):
+    model = ongebd.load(name)
+    options = {"max_streams": 3, "max_batch": 3, "compiles": False}
+    runtime = GpuRuntime(model, device=device, precision="float32", **options)
+    sensitivities = [0.3, 0.5, 0.8]
+    lanes = [runtime.open(model.configured(sensitivity=s)) for s in sensitivities]
+    alone = [model.stream(sensitivity=s) for s in sensitivities]
+    assert [lane.latency for lane in lanes] == [detector.latency for detector in alone]
+    assert lanes[0].state_bytes < 350_000
+    queues = [list(enumerate(features(n + 10, 200, still=n == 2))) for n in range(3)]
+    random = np.random.default_rng(1)
+    found = 0
+    while any(queues):
+        batch = [(n, *queues[n].pop(0)) for n in random.permutation(3) if queues[n] and random.random() < 0.8]
+        # The first stream's clock steps back; the second one begins a new epoch.
+        times = [(i - 90 if n == 0 and i >= 90 else i) / 24 for n, i, _ in batch]
+        for n, i, _ in batch:
+            if (n, i) == (1, 110):
+                lanes[1].break_off()
+                assert [ends(b) for b in ended(lanes[1])] == [ends(b) for b in ended(alone[1])]
+        work = [
+            Work(lanes[n], runtime.accept_feature(f), time)
+            for (n, _, f), time in zip(batch, times, strict=True)
+        ]
+        for (n, _, feature), time, ours in zip(batch, times, runtime.begin(work).finish(), strict=True):
+            wanted = alone[n].update_feature(feature, time)
+            alike(ours, wanted, device)
+            found += wanted.boundary is not None
+    for lane, detector in zip(lanes, alone, strict=True):
+        for ours, wanted in zip(lane.drain(), detector.drain(), strict=True):
+            alike(ours, wanted, device)
+            found += wanted.boundary is not None
+        assert ends(lane.flush()) == ends(detector.flush())
+    runtime.close()
+    assert found >= 3
+
+
+def ended(stream) -> list:
+    """All boundaries that a new epoch decides."""
+    said = []
+    while (boundary := stream.flush()) is not None:
+        said.append(boundary)
+    stream.new_epoch()
+    return said
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_look_ahead_holds_back_what_the_cpus_does(device):
+    model = ongebd.load("half-second")
+    ours = DeviceStream(model, device=device, precision="float32")
+    wanted = model.stream()
+    held = round(wanted.latency * 24)
+    given = features(20, 60)
+    for count in (5, 60):  # a stream of fewer frames than the look-ahead too
+        for n in range(count):
+            a, b = (stream.update_feature(given[n], n / 24) for stream in (ours, wanted))
+            alike(a, b, device)
+            assert a.pending == (n < held)
+        with pytest.raises(FeatureError, match=r"has NaN or infinity in it"):
+            ours.update_feature(np.full(DIM, np.nan), 3.0)
+        for a, b in zip(ours.drain(), wanted.drain(), strict=True):
+            alike(a, b, device)
+        assert ours.drain() == []
+        assert ends(ours.flush()) == ends(wanted.flush())
+        ours.reset()
+        wanted.reset()
+    ours.close()
+
+
+def test_the_discriminator_may_decide_on_their_scores():
+    model = ongebd.load("immediate")
+    settings = {"head": "obd", "tau": 2.0, "delta": 21, "warmup": 8, "min_std": 0.004, "min_error": 0.02}
+    ours, wanted = (
+        DeviceStream(model, device="cpu", precision="float32", **settings),
+        model.stream(**settings),
+    )
+    for n, feature in enumerate(features(6, 60)):
+        a, b = (stream.update_feature(feature, n / 24) for stream in (ours, wanted))
+        assert (a.is_boundary, a.onset, a.ready) == (b.is_boundary, b.onset, b.ready)
+        assert [a.error, a.mean, a.std] == pytest.approx([b.error, b.mean, b.std], abs=1e-3)
+    ours.close()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_whole_picture_is_seen_as_on_the_cpu(device, make_scene):
+    backbone = ongebd.load("immediate").backbone
+    frames = np.stack([backbone.crop(make_scene(seed)) for seed in range(2)])
+    network = device_network(backbone, torch.device(device), torch.float32)
+    # The runtime forbids TF32 where float32 is asked for; a bare network must be told.
+    with torch.inference_mode(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        ours = network(torch.from_numpy(frames).to(device)).cpu().numpy()
+    wanted = backbone.embed(frames)
+    np.testing.assert_allclose(ours[:, NETWORK_DIM:], wanted[:, NETWORK_DIM:], atol=1e-4)
+    difference = np.linalg.norm(ours[:, :NETWORK_DIM] - wanted[:, :NETWORK_DIM])
+    assert difference < 1e-4 * np.linalg.norm(wanted[:, :NETWORK_DIM])
+
+
+@pytest.mark.parametrize("size", [(720, 1280), (256, 455), (176, 144), (300, 257), (100, 100)])
+def test_squashing_is_swscales_to_rounding(size, make_scene):
+    shot = make_scene(1, size[1], size[0])
+    plan = plan_crop(*size, Squash(224, 224), 224)
+    weights = [torch.from_numpy(w.copy()).float() for w in (plan.down, plan.across.T)]
+    ours = resized(torch.from_numpy(np.ascontiguousarray(plan.cut(shot)))[None], *weights)[0].numpy()
+    apart = np.abs(ours.astype(int) - squash(shot, 224, 224))
+    assert (apart > 1).mean() < 2e-4
+    assert apart.max() <= 2
+    assert apart.mean() < 0.05
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_pictures_of_any_size_give_the_cpus_scores_nearly(device, make_scene):
+    model = ongebd.load("immediate")
+    runtime = GpuRuntime(
+        model, device=device, precision="float32", max_streams=2, max_batch=2, compiles=False
+    )
+    sizes = [(224, 224), (90, 160)]
+    lanes, alone = [runtime.open(model.configured()) for _ in sizes], [model.stream() for _ in sizes]
+    for n in range(14):
+        shots = [make_scene(place + 10 * (n > 10), w, h) for place, (h, w) in enumerate(sizes)]
+        work = [Work(lane, runtime.accept(shot), n / 24) for lane, shot in zip(lanes, shots, strict=True)]
+        outcomes = runtime.begin(work).finish()
+        for ours, detector, shot in zip(outcomes, alone, shots, strict=True):
+            wanted = detector.update(shot, n / 24)
+            assert (ours.index, ours.ready) == (wanted.index, wanted.ready)
+            # Pixels that differ by one of 255 move a cue across a tree's threshold here and there.
+            assert ours.error == pytest.approx(wanted.error, abs=0.03)
+    runtime.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_pool_on_the_cpu_says_what_a_stream_says_alone(name):
+    model = ongebd.load(name)
+    alone = [model.stream() for _ in range(2)]
+    given = [features(30 + n, 60) for n in range(2)]
+    with ongebd.StreamPool(model) as pool:
+        pooled = [pool.add(name=n) for n in range(2)]
+        for n in range(60):
+            for k, stream in enumerate(pooled):
+                stream.submit_feature(given[k][n], n / 24)
+    results = list(pool.results())
+    for k, stream in enumerate(pooled):
+        said = [result.decision for result in results if result.stream is stream and result.decision]
+        wanted = [alone[k].update_feature(feature, n / 24) for n, feature in enumerate(given[k])]
+        assert said == [*wanted, *alone[k].drain()]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_pool_of_tensors_says_it_nearly(name, device):
+    model = ongebd.load(name)
+    options = {"max_streams": 2, "max_batch": 2, "compiles": False}
+    runtime = GpuRuntime(model, device=device, precision="float32", **options)
+    alone = model.stream()
+    given = features(40, 90)
+    with ongebd.StreamPool(model, runtime=runtime) as pool:
+        stream = pool.add()
+        for n, feature in enumerate(given):
+            if n == 50:
+                stream.new_epoch()
+            stream.submit_feature(feature, n / 24)
+    results = list(pool.results())
+    said = [result.decision for result in results if result.decision]
+    wanted = []
+    for n, feature in enumerate(given):
+        if n == 50:
+            wanted += alone.drain()
+            alone.new_epoch()
+        wanted.append(alone.update_feature(feature, n / 24))
+    wanted += alone.drain()
+    for a, b in zip(said, wanted, strict=True):
+        alike(a, b, device)

@@ -1,0 +1,186 @@
+"""Frames that come into a pool from other processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ongebd
+from ongebd.errors import ConfigError, FeatureError, OngebdError
+from ongebd.pool.ring import HEAD, PID
+
+SPAWN = multiprocessing.get_context("spawn")
+SHAPE = (256, 300)
+COUNT = 40
+
+
+def picture(stream: int, n: int) -> np.ndarray:
+    """A picture of its own for each frame; a gradient, then noise."""
+    if n < 20:
+        frame = np.tile(np.linspace(0, 40 * (stream + 1), 300)[None, :, None], (256, 1, 3)).astype(np.uint8)
+    else:
+        frame = np.random.default_rng(stream).integers(0, 255, (*SHAPE, 3)).astype(np.uint8)
+    frame[n % 256] = 255
+    return frame
+
+
+def give(handles, first: int) -> None:
+    """What a process of a producer does: all frames of its streams, in turn, then their end."""
+    producers = [handle.open() for handle in handles]
+    for n in range(COUNT):
+        for place, producer in enumerate(producers):
+            producer.submit(picture(first + place, n), n / 24)
+        if n == 7:
+            producers[0].new_epoch()
+    for producer in producers:
+        producer.close()
+
+
+def give_some_and_wait(handle, count: int) -> None:
+    with handle.open() as producer:
+        for n in range(count):
+            producer.submit(picture(0, n), n / 24)
+        time.sleep(60)
+
+
+@pytest.fixture
+def pool():
+    with ongebd.StreamPool("window-mean") as pool:
+        yield pool
+
+
+def told(results) -> dict:
+    """What each stream was told, in order."""
+    by_stream = defaultdict(list)
+    for result in results:
+        by_stream[result.stream.name].append((result.decision, result.boundary, result.ended))
+    return dict(by_stream)
+
+
+def test_other_processes_get_the_decisions_that_threads_of_this_one_get():
+    with ongebd.StreamPool("window-mean", on_result=(here := []).append) as pool:
+        streams = [pool.add(name=k) for k in range(3)]
+        for n in range(COUNT):
+            for k, stream in enumerate(streams):
+                stream.submit(picture(k, n), n / 24)
+            if n == 7:
+                streams[0].new_epoch()
+                streams[2].new_epoch()
+        for stream in streams:
+            stream.close()
+        pool.wait()
+    with ongebd.StreamPool("window-mean", on_result=(there := []).append) as pool:
+        streams = [pool.add(name=k, max_pending=3) for k in range(3)]
+        with pool.door(streams, SHAPE, slots=3) as door:
+            children = [
+                SPAWN.Process(target=give, args=(door.handles[:2], 0)),
+                SPAWN.Process(target=give, args=(door.handles[2:], 2)),
+            ]
+            for child in children:
+                child.start()
+            for child in children:
+                child.join(60)
+            assert [child.exitcode for child in children] == [0, 0]
+        pool.wait()
+        assert pool.counts() == type(pool.counts())(3 * COUNT, 0, 3 * COUNT, 0)
+        assert door.dropped == [0, 0, 0]
+        assert door.lost == 0
+    assert told(there) == told(here)
+    assert any(decision is not None and decision.onset for decision, _, _ in told(here)[1]), "something fires"
+
+
+def test_a_process_that_is_killed_leaves_what_it_gave_and_its_stream_begins_anew(pool):
+    stream = pool.add(max_pending=4)
+    with pool.door([stream], SHAPE) as door:
+        path = Path(door.handles[0].path)
+        child = SPAWN.Process(target=give_some_and_wait, args=(door.handles[0], 10))
+        child.start()
+        wait_until(lambda: stream.counts().decided == 10)
+        os.kill(child.pid, signal.SIGKILL)  # not reaped yet: a zombie is dead too
+        wait_until(lambda: door.lost == 1)
+        child.join()
+        with door.handles[0].open() as next_one:
+            next_one.submit(picture(0, 0), 0.0)
+        pool.wait(10)
+        wait_until(lambda: stream.counts().decided == 11)
+        results = pool.poll()
+        assert [result.ended for result in results if result.ended] == ["epoch"]
+        assert not results[-1].decision.ready, "the first frame of an epoch"
+    assert not path.exists(), "nothing is left in the shared memory's folder"
+
+
+def test_a_frame_without_a_slot_waits_or_is_dropped_and_counted(pool):
+    streams = [pool.add(max_pending=2), pool.add(max_pending=2)]
+    for stream in streams:
+        with pool.door([stream], SHAPE, slots=2, when_full="drop-newest") as door:
+            door._stop.set()  # nobody takes
+            door._thread.join()
+            with door.handles[0].open() as producer:
+                assert [producer.submit(picture(0, n), n / 24) for n in range(4)] == [
+                    True,
+                    True,
+                    False,
+                    False,
+                ]
+                assert producer.dropped == door.dropped[0] == 2
+            door._stop.clear()
+            door._thread = type(door._thread)(target=door._watch)
+            door._thread.start()
+        pool.wait(10)
+        assert stream.counts().decided == 2
+
+
+def test_what_a_door_cannot_take_is_refused(pool):
+    stream = pool.add(max_pending=4)
+    with pytest.raises(ConfigError, match="lets 4 frames wait, fewer than the door's 9 slots"):
+        pool.door([stream], SHAPE, slots=9)
+    for settings, message in (
+        ({"slots": 0}, "slots must be 1 or more"),
+        ({"when_full": "drop-oldest"}, "must be block or drop-newest"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            pool.door([stream], SHAPE, **settings)
+    with pytest.raises(ConfigError, match="shape must be"):
+        pool.door([stream], (0, 5))
+    with pytest.raises(ConfigError, match="needs a stream"):
+        pool.door([], SHAPE)
+    with pool.door([stream], SHAPE) as door:
+        producer = door.handles[0].open()
+        with pytest.raises(FeatureError, match=r"this door takes uint8 of \(256, 300, 3\)"):
+            producer.submit(np.zeros((4, 4, 3), np.uint8), 0.0)
+        with pytest.raises(ConfigError, match="a number"):
+            producer.submit(picture(0, 0), float("nan"))
+        assert not door._shared.counters[0, HEAD]
+        assert door._shared.counters[0, PID] == os.getpid()
+        producer.close()
+        wait_until(lambda: not stream.open)
+        with pytest.raises(OngebdError, match="closed"):
+            producer.submit(picture(0, 0), 0.0)
+        with pytest.raises(OngebdError, match="closed; add another"):
+            door.handles[0].open()
+    with pytest.raises(OngebdError, match="closed"):
+        producer.submit(picture(0, 0), 0.0)
+
+
+def test_a_door_has_one_thread_and_leaves_none(pool):
+    before = threading.active_count()
+    door = pool.door([pool.add(max_pending=4) for _ in range(5)], SHAPE)
+    assert threading.active_count() == before + 1
+    door.close()
+    door.close()
+    assert threading.active_count() == before
+
+
+def wait_until(true, seconds: float = 20.0) -> None:
+    until = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < until, "it took too long"
+        time.sleep(0.01)

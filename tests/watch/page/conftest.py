@@ -1,0 +1,292 @@
+"""A small made-up watcher, with the real hub and records, and a server over it."""
+
+from __future__ import annotations
+
+import io
+import math
+import shutil
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image, ImageDraw
+
+from ongebd.errors import ConfigError
+from ongebd.types import Boundary
+from ongebd.watch.hub import Hub
+from ongebd.watch.records import Found, Onset, Point, Retuned, StateChanged
+from ongebd.watch.server import Server, serve
+
+
+@dataclass(frozen=True, slots=True)
+class MadeStatus:
+    state: Any
+    reason: str
+    epoch: int
+    frames: int
+    fps: float
+    lag: float
+    dropped: int
+    boundaries: int
+    reconnects: int
+    sensitivity: float
+    since: float
+
+
+class MadeStream:
+    """A stream whose frames, boundaries and states a test makes."""
+
+    def __init__(self, hub: Hub, key: str, name: str, rate: float = 24.0) -> None:
+        self.key, self.name, self.rate, self._hub = key, name, rate, hub
+        self.state, self.reason, self.since = "live", "", time.time()
+        self.points: deque[Point] = deque(maxlen=100_000)
+        self.events: list[Onset | Found] = []
+        self.pictures: dict[int, bytes] = {}
+        self.clips: dict[int, Path] = {}
+        self.sensitivity, self.epoch, self.dropped, self.reconnects = 0.5, 0, 0, 0
+        self.numbers, self.start, self.lag = 0, time.time(), 0.041
+
+    def status(self) -> MadeStatus:
+        fps = self.rate if self.state == "live" else 0.0
+        return MadeStatus(
+            state=self.state,
+            reason=self.reason,
+            epoch=self.epoch,
+            frames=len(self.points),
+            fps=fps,
+            lag=self.lag,
+            dropped=self.dropped,
+            boundaries=self.numbers,
+            reconnects=self.reconnects,
+            sensitivity=self.sensitivity,
+            since=self.since,
+        )
+
+    def history(self, seconds: float) -> list[Point]:
+        since = time.time() - seconds
+        return [point for point in list(self.points) if point.wall >= since]
+
+    def found(self, seconds: float) -> list[Onset | Found]:
+        since = time.time() - seconds
+        return [event for event in list(self.events) if event.wall >= since]
+
+    def thumbnail(self, number: int) -> bytes | None:
+        return self.pictures.get(number)
+
+    def clip(self, number: int) -> Path | None:
+        return self.clips.get(number)
+
+    def set_sensitivity(self, sensitivity: float) -> None:
+        if self.state == "failed":
+            raise ConfigError(f"{self.name} has failed; its sensitivity does not matter any more")
+        self.sensitivity = sensitivity
+        self._hub.publish(Retuned(self.key, time.time(), sensitivity))
+
+    @property
+    def threshold(self) -> float:
+        return 0.62 - 0.4 * self.sensitivity
+
+    def point(self, error: float, wall: float | None = None, *, told: bool = True) -> Point:
+        wall = time.time() if wall is None else wall
+        point = Point(
+            stream=self.key,
+            epoch=self.epoch,
+            time=wall - self.start,
+            wall=wall,
+            error=error,
+            mean=0.12,
+            std=0.03,
+            threshold=self.threshold,
+            z=(error - 0.12) / 0.03,
+            positive=error > self.threshold,
+            ready=True,
+        )
+        self.points.append(point)
+        if told:
+            self._hub.publish(point)
+        return point
+
+    def onset(
+        self, wall: float | None = None, *, score: float = 0.8, picture: bool = True, told: bool = True
+    ) -> Onset:
+        wall = time.time() if wall is None else wall
+        self.numbers += 1
+        if picture:
+            self.pictures[self.numbers] = made_picture(self.name, self.numbers)
+        onset = Onset(self.key, self.numbers, self.epoch, wall - self.start, wall, score, picture)
+        self.events.append(onset)
+        if told:
+            self._hub.publish(onset)
+        return onset
+
+    def find(self, onset: Onset, *, told: bool = True) -> Found:
+        boundary = Boundary(onset.time + 0.1, onset.time, onset.time + 0.25, onset.score)
+        found = Found(
+            self.key, onset.number, onset.epoch, boundary, onset.wall + 0.25, onset.number in self.pictures
+        )
+        self.events.append(found)
+        if told:
+            self._hub.publish(found)
+        return found
+
+    def change(self, state: Any, reason: str = "", wall: float | None = None) -> None:
+        self.state, self.reason = state, reason
+        self.since = time.time() if wall is None else wall
+        self._hub.publish(StateChanged(self.key, state, self.since, self.epoch, reason))
+
+
+class MadeWatcher:
+    """Streams that a test makes, on a real hub; `play` lets all of them run in a thread."""
+
+    def __init__(self) -> None:
+        self.hub = Hub()
+        self.streams: dict[str, MadeStream] = {}
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def metrics(self) -> bytes:
+        return b"# HELP ongebd_frames_total Frames decided.\n# TYPE ongebd_frames_total counter\n"
+
+    def add(self, key: str, name: str | None = None, rate: float = 24.0) -> MadeStream:
+        self.streams[key] = MadeStream(self.hub, key, name or key, rate)
+        return self.streams[key]
+
+    def remember(self, seconds: float) -> None:
+        """Fill every stream's past with a plausible curve and boundaries, told to nobody."""
+        now = time.time()
+        for shift, stream in enumerate(self.streams.values()):
+            for i in range(int(seconds * stream.rate)):
+                wall = now - seconds + i / stream.rate
+                stream.point(made_error(wall, shift), wall, told=False)
+                if i and fires(wall, stream.rate, shift):
+                    stream.find(stream.onset(wall, told=False), told=False)
+
+    def play(self) -> None:
+        """Let every live stream go on at its rate, firing about every seven seconds."""
+        for shift, stream in enumerate(self.streams.values()):
+            thread = threading.Thread(target=self._play, args=(stream, shift), name=f"made-{stream.key}")
+            self._threads.append(thread)
+            thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _play(self, stream: MadeStream, shift: int) -> None:
+        while not self._stop.wait(1 / stream.rate):
+            if stream.state != "live":
+                continue
+            wall = time.time()
+            stream.point(made_error(wall, shift), wall)
+            if fires(wall, stream.rate, shift):
+                stream.find(stream.onset(wall))
+
+
+def made_error(wall: float, shift: int) -> float:
+    phase = wall + 11.3 * shift
+    noise = math.sin(phase * 37) * math.sin(phase * 23.7) * 0.03
+    peak = 0.55 * math.exp(-(((phase % (6.1 + shift)) - 0.4) ** 2) / 0.02)
+    return max(0.0, 0.12 + 0.05 * math.sin(phase / 3) * math.sin(phase / 7.7) + noise + peak)
+
+
+def fires(wall: float, rate: float, shift: int) -> bool:
+    def after(moment: float) -> float:
+        return (moment + 11.3 * shift) % (6.1 + shift)
+
+    return after(wall) >= 0.3 > after(wall - 1 / rate)
+
+
+def made_picture(name: str, number: int) -> bytes:
+    """A JPEG of 320 × 180 that tells its stream and number."""
+    hue = (number * 47 + sum(name.encode())) % 255
+    picture = Image.new("HSV", (320, 180), (hue, 90, 130)).convert("RGB")
+    draw = ImageDraw.Draw(picture)
+    draw.rectangle((0, 120, 320, 180), fill=(40, 44, 48))
+    draw.ellipse((40 + number * 29 % 200, 50, 90 + number * 29 % 200, 150), fill=(226, 190, 140))
+    draw.text((12, 10), f"{name} no. {number}", fill="white")
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=80)
+    return buffer.getvalue()
+
+
+@pytest.fixture(scope="module")
+def standing() -> Iterator[tuple[MadeWatcher, Server]]:
+    """A watcher of one stream, `cam`, and its server, for tests that change neither."""
+    made = MadeWatcher()
+    made.add("cam").onset()
+    with serve(made, port=0) as server:
+        yield made, server
+
+
+@pytest.fixture
+def watcher() -> Iterator[MadeWatcher]:
+    made = MadeWatcher()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def served() -> Iterator[Callable[..., Server]]:
+    """`serve`, at any free port, ended with the test."""
+    servers: list[Server] = []
+
+    def start(watcher: Any, **options: Any) -> Server:
+        servers.append(serve(watcher, port=0, **options))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop()
+
+
+# As root there is no sandbox; and the browser's own services would look for hosts that are not there.
+ARGUMENTS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+]
+OF_THE_TEST = "willReadFrequently"  # what Chromium says of our reading the canvas
+SECONDS = 20_000  # of patience, in ms: the machine may be busy
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="the browser tests need playwright from PyPI"
+    )
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("no Chromium is installed (Debian: chromium)")
+    with sync_api.sync_playwright() as tools:
+        started = tools.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def look(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Open a page; at the end nothing may have been written to the console, nor asked of another host."""
+    contexts, complaints, asked = [], [], []
+
+    def opened(url: str, **options: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1100, "height": 800}, **options})
+        context.set_default_timeout(SECONDS)
+        contexts.append((context, url))
+        page = context.new_page()
+        page.on("console", lambda message: OF_THE_TEST in message.text or complaints.append(message.text))
+        page.on("pageerror", lambda problem: complaints.append(str(problem)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(url)
+        return page
+
+    yield opened
+    for context, _ in contexts:
+        context.close()
+    assert complaints == []
+    assert asked
+    assert [url for url in asked if not any(url.startswith(home) for _, home in contexts)] == []

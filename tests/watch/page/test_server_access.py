@@ -1,0 +1,235 @@
+"""Who gets in: the token, the session, patience with wrong tokens, host and origin."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from ongebd.errors import ConfigError, OngebdError
+from ongebd.watch.server import serve
+from ongebd.watch.server_access import Access, check_token
+
+TOKEN = "correct-horse-battery"
+GUARDED = ["/api/streams", "/api/feed", "/api/streams/cam/past", "/api/streams/cam/thumbnails/1", "/metrics"]
+
+
+@pytest.fixture
+def closed(watcher: Any, served: Callable[..., Any]) -> Any:
+    watcher.add("cam").onset()
+    return served(watcher, token=TOKEN)
+
+
+def test_another_address_needs_a_token_and_says_so_in_one_line(watcher: Any) -> None:
+    with pytest.raises(
+        ConfigError, match=r"^others reach 0\.0\.0\.0, so a token is needed: .*--token.*$"
+    ) as told:
+        serve(watcher, "0.0.0.0", 0)
+    assert "\n" not in str(told.value)
+
+
+def test_another_address_is_served_with_a_token(watcher: Any, served: Callable[..., Any]) -> None:
+    server = served(watcher, host="0.0.0.0", token=TOKEN)
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    for name in ("192.0.2.7", socket.gethostname()):
+        assert httpx.get(server.url + "healthz", headers={"Host": name}).status_code == 200
+    assert httpx.get(server.url + "healthz", headers={"Host": ""}).status_code == 403
+    assert httpx.get(server.url + "api/streams").status_code == 401
+    assert httpx.get(server.url + "api/streams", headers=bearer).status_code == 200
+
+
+@pytest.mark.parametrize("token", ["", "short", "with a blank", "schlüssel-wort", "line\nbreak"])
+def test_a_token_that_is_weak_or_fits_no_header_is_refused(token: str) -> None:
+    with pytest.raises(ConfigError, match="the token must have 8 or more"):
+        check_token(token)
+
+
+def test_a_taken_port_is_told_in_one_line(watcher: Any, served: Callable[..., Any]) -> None:
+    port = httpx.URL(served(watcher).url).port
+    with pytest.raises(
+        OngebdError, match=rf"^127\.0\.0\.1:{port} is taken by another program: give another port"
+    ):
+        serve(watcher, port=port or 0)
+
+
+@pytest.mark.parametrize(
+    ("host", "told"), [("203.0.113.9", "no address of this machine"), ("no.such.host.invalid", "no address")]
+)
+def test_an_address_that_is_not_ours_is_told_in_one_line(watcher: Any, host: str, told: str) -> None:
+    with pytest.raises(OngebdError, match=told):
+        serve(watcher, host, 0, TOKEN)
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_port_out_of_range_is_refused(watcher: Any, port: int) -> None:
+    with pytest.raises(ConfigError, match="a port is a number from 0 to 65535"):
+        serve(watcher, port=port)
+
+
+@pytest.mark.parametrize("path", GUARDED)
+def test_nothing_is_told_without_the_token(closed: Any, path: str) -> None:
+    for headers in (
+        {},
+        {"Authorization": "Bearer wrong-wrong"},
+        {"Authorization": "Basic Y29ycmVjdA=="},
+        {"Cookie": f"{_cookie(closed)}=guess; other={{odd}}"},
+    ):
+        response = httpx.get(closed.url.rstrip("/") + path, headers=headers)
+        assert response.status_code == 401
+        assert response.headers["www-authenticate"] == "Bearer"
+        assert "cam" not in response.text
+
+
+def test_a_post_without_the_token_changes_nothing(closed: Any, watcher: Any) -> None:
+    response = httpx.post(closed.url + "api/streams/cam/sensitivity", json={"sensitivity": 0.9})
+    assert response.status_code == 401
+    assert watcher.streams["cam"].sensitivity == 0.5
+
+
+def test_what_the_form_needs_and_the_health_check_are_open(closed: Any) -> None:
+    for path in ("login", "page.css", "icon.svg", "healthz"):
+        assert httpx.get(closed.url + path).status_code == 200, path
+
+
+def test_the_form_gives_a_session_in_a_strict_cookie(closed: Any) -> None:
+    with httpx.Client(base_url=closed.url) as browser:
+        asked = browser.get("/")
+        assert (asked.status_code, asked.headers["location"]) == (303, "login")
+        answer = browser.post("/login", data={"token": TOKEN})
+        assert answer.status_code == 303
+        cookie = answer.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert TOKEN not in cookie
+        assert browser.get("/").status_code == 200
+        assert browser.get("/api/streams").json()["streams"][0]["key"] == "cam"
+        secret = browser.cookies[_cookie(closed)]
+        assert browser.post("/logout").status_code == 204
+        kept = {"Cookie": f"{_cookie(closed)}={secret}"}
+        assert httpx.get(closed.url + "api/streams", headers=kept).status_code == 401
+
+
+def test_a_bearer_token_is_as_good_as_a_session(closed: Any) -> None:
+    metrics = httpx.get(closed.url + "metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    assert metrics.status_code == 200
+    assert metrics.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert "ongebd_frames_total" in metrics.text
+
+
+def test_guessing_is_slowed_down_for_the_guesser_only(closed: Any) -> None:
+    with httpx.Client(base_url=closed.url) as signed_in, httpx.Client(base_url=closed.url) as guesser:
+        signed_in.post("/login", data={"token": TOKEN})
+        answers = [guesser.post("/login", data={"token": f"guess-{i}"}).status_code for i in range(8)]
+        assert answers == [401] * 5 + [429] * 3
+        # Not even the right one is looked at now, or waiting would mean nothing.
+        assert guesser.post("/login", data={"token": TOKEN}).status_code == 429
+        bearer = guesser.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+        assert (bearer.status_code, bearer.headers["retry-after"]) == (429, "10")
+        assert signed_in.get("/api/streams").status_code == 200
+
+
+def test_patience_returns_with_time_and_is_kept_for_each_network() -> None:
+    now = 100.0
+    access = Access(TOKEN, clock=lambda: now)
+    assert [access.judge("wrong", "10.0.0.1") for _ in range(6)] == ["wrong"] * 5 + ["wait"]
+    assert access.judge(TOKEN, "10.0.0.2") == "right"
+    now += 10.0
+    assert access.judge("wrong", "10.0.0.1") == "wrong"
+    assert access.judge(TOKEN, "10.0.0.1") == "wait"
+    now += 10.0
+    assert access.judge(TOKEN, "10.0.0.1") == "right"
+    for host in range(5):
+        access.judge("wrong", f"2001:db8::{host}")
+    assert access.judge(TOKEN, "2001:db8::ffff") == "wait", "an IPv6 network counts as one"
+    assert access.judge(TOKEN, "2001:db8:0:1::1") == "right"
+    assert access.judge("wrong", "::ffff:10.9.9.9") == "wrong"
+    assert access.judge(TOKEN, "::ffff:10.9.9.8") == "right"
+
+
+def test_guesses_from_ever_new_addresses_fill_no_memory() -> None:
+    access = Access(TOKEN)
+    for number in range(3000):
+        access.judge("wrong", f"10.{number // 256}.{number % 256}.1")
+        access.open_session()
+    assert len(access._tries) == 1024
+    assert len(access._sessions) == 1024
+
+
+def test_a_session_ends() -> None:
+    now = 0.0
+    access = Access(TOKEN, clock=lambda: now)
+    secret = access.open_session()
+    assert access.knows_session(secret)
+    assert not access.knows_session("")
+    now = 30 * 24 * 3600.0
+    assert not access.knows_session(secret)
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "10.1.2.3", "[::", "@"]
+)
+def test_a_foreign_name_for_this_machine_is_refused(standing: Any, host: str) -> None:
+    _, server = standing
+    for path in ("", "healthz", "api/streams", "login"):
+        response = httpx.get(server.url + path, headers={"Host": host})
+        assert response.status_code in (400, 403), path
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost:99", "LOCALHOST", "127.0.0.1", "127.3.2.1:80", "[::1]:8765", "cams.example:443"]
+)
+def test_names_of_loopback_and_given_ones_are_known(
+    watcher: Any, served: Callable[..., Any], host: str
+) -> None:
+    server = served(watcher, names=["Cams.example"])
+    assert httpx.get(server.url + "api/streams", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+        {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
+    ],
+)
+def test_another_sites_page_can_neither_read_nor_change(standing: Any, headers: dict[str, str]) -> None:
+    watcher, server = standing
+    stream = watcher.streams["cam"]
+    for path in ("api/streams", "api/feed", "api/streams/cam/past"):
+        assert httpx.get(server.url + path, headers=headers).status_code == 403, path
+    changed = httpx.post(
+        server.url + "api/streams/cam/sensitivity", json={"sensitivity": 0.9}, headers=headers
+    )
+    assert changed.status_code == 403
+    assert stream.sensitivity == 0.5
+
+
+def test_a_link_from_elsewhere_opens_the_page_but_posts_nothing(
+    watcher: Any, served: Callable[..., Any]
+) -> None:
+    server = served(watcher)
+    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert httpx.get(server.url, headers=followed).status_code == 200
+    assert httpx.post(server.url + "login", data={"token": "x"}, headers=followed).status_code == 403
+
+
+def test_every_answer_carries_the_strict_headers(closed: Any) -> None:
+    for path in ("", "login", "healthz", "nothing", "api/streams", "page.js"):
+        headers = httpx.get(closed.url + path).headers
+        assert "default-src 'none'" in headers["content-security-policy"], path
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == ("same-origin" if path == "login" else "no-referrer")
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert "server" not in headers
+        assert headers["cache-control"] == ("no-cache" if path == "page.js" else "no-store")
+
+
+def _cookie(server: Any) -> str:
+    return f"ongebd_{httpx.URL(server.url).port}"

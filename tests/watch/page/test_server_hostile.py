@@ -1,0 +1,312 @@
+"""Clients that mean harm: the service goes on."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from ongebd.watch.server_limits import Limits
+
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+FEED = b"GET /api/feed HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@contextmanager
+def connected(server: Any, *, receive_buffer: int | None = None) -> Iterator[socket.socket]:
+    url = httpx.URL(server.url)
+    with socket.socket() as client:
+        if receive_buffer is not None:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        client.settimeout(5)
+        client.connect((url.host, url.port or 80))
+        yield client
+
+
+def ended(client: socket.socket) -> bool:
+    """Read to the end of the connection; False if it stays open for longer than the socket's time-out."""
+    try:
+        while client.recv(65536):
+            pass
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+    return True
+
+
+def lives(server: Any) -> bool:
+    return httpx.get(server.url + "healthz", timeout=5).text == "ok\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../../../../etc/passwd",
+        "..%2f..%2f..%2fetc%2fpasswd",
+        "%2e%2e/%2e%2e/etc/passwd",
+        "/etc/passwd",
+        "page/../server.py",
+        "server.py",
+        "uPlot.js/../../server.py",
+        "api/streams/..%2f..%2fetc/past",
+        "api/streams/cam/thumbnails/..%2f1",
+        "api/streams/cam/thumbnails/-1",
+        "api/streams/cam/thumbnails/1.jpg",
+        "api/streams/cam/thumbnails/99999999999999999999999999",
+        "api/streams/other/thumbnails/1",
+        "page.js%00.css",
+        "api/streams/%00/past",
+        "\\..\\..\\windows\\win.ini",
+    ],
+)
+def test_no_path_leads_out_of_the_fixed_table(standing: Any, path: str) -> None:
+    _, server = standing
+    with connected(server) as client:
+        client.sendall(f"GET /{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+    assert answer.split(b" ")[1] in (b"400", b"404")
+    assert b"root:" not in answer
+    assert b"import" not in answer
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 422),
+        (b"not json", 422),
+        (b"\xff\xfe\x00", 422),
+        (b"[0.5]", 422),
+        (b"null", 422),
+        (b"{}", 422),
+        (b'{"sensitivity": "0.5"}', 422),
+        (b'{"sensitivity": true}', 422),
+        (b'{"sensitivity": null}', 422),
+        (b'{"sensitivity": NaN}', 422),
+        (b'{"sensitivity": 1e999}', 422),
+        (b'{"sensitivity": 0.05}', 422),
+        (b'{"sensitivity": 0.95}', 422),
+        (b'{"sensitivity": ' + b"9" * 900 + b"}", 422),
+        (b"[" * 1000, 422),
+        (b'{"sensitivity": 0.7}' + b" " * 1024, 413),
+        (b"x" * 100_000, 413),
+    ],
+)
+def test_a_malformed_or_oversized_body_is_refused_and_changes_nothing(
+    standing: Any, body: bytes, status: int
+) -> None:
+    watcher, server = standing
+    stream = watcher.streams["cam"]
+    url, kind = server.url + "api/streams/cam/sensitivity", {"Content-Type": "application/json"}
+    assert httpx.post(url, content=body, headers=kind).status_code == status
+    if body:
+        chunked = (body[i : i + 300] for i in range(0, len(body), 300))
+        try:
+            assert httpx.post(url, content=chunked, headers=kind).status_code == status
+        except httpx.WriteError:
+            assert status == 413, "refused while the client was still sending"
+    assert stream.sensitivity == 0.5
+    assert lives(server)
+
+
+def test_a_form_of_another_site_cannot_pose_as_json(watcher: Any, served: Callable[..., Any]) -> None:
+    stream = watcher.add("cam")
+    server = served(watcher)
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+        answer = httpx.post(
+            server.url + "api/streams/cam/sensitivity",
+            content=b'{"sensitivity":0.9}',
+            headers={"Content-Type": kind},
+        )
+        assert answer.status_code == 415
+    assert stream.sensitivity == 0.5
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "SPY"])
+def test_other_methods_are_refused(standing: Any, method: str) -> None:
+    _, server = standing
+    assert httpx.request(method, server.url + "api/streams").status_code == 405
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x00" * 4000,
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x01" * 500,  # somebody speaks TLS
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+        b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X: " + b"y" * 40_000 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 6000 + b"\r\n",
+        b"GET /" + b"a" * 40_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ],
+)
+def test_garbage_and_endless_headers_are_cut_off(
+    standing: Any, garbage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, server = standing
+    with connected(server) as client:
+        try:
+            client.sendall(garbage)
+            answer = client.recv(65536)
+        except ConnectionError:
+            answer = b""  # it was cut off while it was still talking
+        assert answer == b"" or answer.split(b" ")[1] in (b"400", b"403", b"431")
+    assert lives(server)
+    assert not [record for record in caplog.records if record.name.startswith("uvicorn")]
+
+
+def test_who_asks_slowly_is_cut_off(watcher: Any, served: Callable[..., Any]) -> None:
+    server = served(watcher, limits=Limits(request_seconds=0.4))
+    slow_body = b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
+    chunked = b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    for head in (b"GET / HT", b"", slow_body, chunked, GET, GET + b"GET / HT", GET + slow_body):
+        with connected(server) as client:
+            client.sendall(head)
+            client.settimeout(0.1)
+            began = time.monotonic()
+            while time.monotonic() - began < 5:
+                try:
+                    client.sendall(
+                        b"1\r\na\r\n" if head == chunked else b"a" if head not in (b"", GET) else b""
+                    )
+                    if client.recv(65536) == b"":
+                        break
+                except TimeoutError:
+                    continue
+                except ConnectionError:
+                    break
+            assert time.monotonic() - began < 2, head
+    assert lives(server)
+
+
+def test_five_hundred_idle_connections_keep_nobody_out(watcher: Any, served: Callable[..., Any]) -> None:
+    watcher.add("cam")
+    server = served(watcher)
+    with ExitStack() as stack:
+        clients = [stack.enter_context(connected(server)) for _ in range(500)]
+        for client in clients[::2]:
+            try:
+                client.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
+            except ConnectionError:
+                continue  # the longest waiting one had to give way
+        began = time.monotonic()
+        assert lives(server)
+        assert httpx.get(server.url + "api/streams").json()["streams"][0]["key"] == "cam"
+        assert time.monotonic() - began < 2
+        assert len(server._runner.server_state.connections) <= Limits().connections
+
+
+def test_five_hundred_viewers_are_no_more_than_the_limit(watcher: Any, served: Callable[..., Any]) -> None:
+    stream = watcher.add("cam")
+    server = served(watcher)
+    with ExitStack() as stack:
+        clients = []
+        for _ in range(500):
+            clients.append(stack.enter_context(connected(server)))
+            clients[-1].sendall(FEED)
+        deadline = time.monotonic() + 5
+        answers: list[bytes] = []
+        for client in clients:
+            client.settimeout(max(0.01, deadline - time.monotonic()))
+            try:
+                answers.append(client.recv(12)[-3:])
+            except (TimeoutError, ConnectionError):
+                answers.append(b"")
+        assert answers.count(b"200") == Limits().viewers
+        assert answers.count(b"503") > 100
+        assert lives(server)
+        stream.point(0.3)
+        deadline = time.monotonic() + 20
+        heard = b""
+        while b'"points"' not in heard and time.monotonic() < deadline:
+            heard += clients[answers.index(b"200")].recv(65536)
+        assert b'"points"' in heard, "those who look go on looking"
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        with httpx.stream("GET", server.url + "api/feed") as after:
+            if after.status_code == 200:
+                return
+        time.sleep(0.1)
+    pytest.fail("the places of those who left were not given to others")
+
+
+def test_a_reader_that_stops_reading_is_cut_off_and_disturbs_nobody(
+    watcher: Any, served: Callable[..., Any]
+) -> None:
+    stream = watcher.add("cam")
+    server = served(watcher, limits=Limits(write_seconds=0.5))
+    stop = threading.Event()
+
+    def flood() -> None:
+        while not stop.wait(0.02):
+            for _ in range(300):
+                stream.point(0.123)
+
+    flooding = threading.Thread(target=flood)
+    flooding.start()
+    try:
+        with connected(server, receive_buffer=4096) as stuck, httpx.Client(base_url=server.url) as other:
+            stuck.sendall(FEED)
+            began = time.monotonic()
+            while not server._runner.server_state.tasks and time.monotonic() - began < 1:
+                time.sleep(0.05)  # until it is being served
+            while time.monotonic() - began < 20:
+                assert other.get("/healthz").elapsed.total_seconds() < 2
+                if not server._runner.server_state.tasks:
+                    break
+                time.sleep(0.1)
+            else:
+                pytest.fail("it was still being served")
+    finally:
+        stop.set()
+        flooding.join()
+    assert lives(server)
+
+
+def test_a_slow_reader_is_told_of_the_gap(watcher: Any, served: Callable[..., Any]) -> None:
+    watcher.add("cam")
+    server = served(watcher)
+    with httpx.Client(base_url=server.url) as client:
+        run = client.get("/api/streams").json()["run"]
+        for place in ("", "other-5", f"{run}-x", f"{run}-", f"{run}-0" + "9" * 30):
+            with client.stream("GET", "/api/feed", params={"after": place}) as feed:
+                told = next(line for line in feed.iter_lines() if line.startswith(("event", "data")))
+                assert told == "event: gap", place
+
+
+def test_a_broken_stream_answers_in_one_line(watcher: Any, served: Callable[..., Any]) -> None:
+    watcher.add("cam").change("failed", "no video in it")
+    server = served(watcher)
+    answer = httpx.post(server.url + "api/streams/cam/sensitivity", json={"sensitivity": 0.7})
+    assert answer.status_code == 409
+    assert answer.text == "cam has failed; its sensitivity does not matter any more"
+
+
+def test_stop_ends_every_thread_and_connection_promptly(watcher: Any, served: Callable[..., Any]) -> None:
+    watcher.add("cam").onset()
+    before = set(threading.enumerate())
+    server = served(watcher)
+    with ExitStack() as stack:
+        clients = [stack.enter_context(connected(server)) for _ in range(4)]
+        clients[0].sendall(FEED)
+        clients[1].sendall(b"GET / HT")
+        clients[2].sendall(b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n")
+        assert httpx.get(server.url + "metrics").status_code == 200
+        assert httpx.get(server.url + "api/streams/cam/past").status_code == 200
+        began = time.monotonic()
+        server.stop()
+        assert time.monotonic() - began < 3
+        assert set(threading.enumerate()) <= before
+        assert all(ended(client) for client in clients)
+    server.stop()
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(server.url)

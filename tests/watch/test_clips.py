@@ -1,0 +1,229 @@
+"""Clips of boundaries: what is in them, when they are there, and that they hold up nobody."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import av
+import pytest
+
+from ongebd.cli import main
+from ongebd.errors import ConfigError
+from ongebd.watch import Clip, ClipLength, Hub, Onset, Watcher
+from ongebd.watch.records import Footage
+from ongebd.watch.sinks import ClipSink
+from ongebd.watch.sinks.folder import CappedFolder
+
+from .conftest import QUICK, everything, feeding, waits
+
+WALL = 1_795_852_800.25
+NAME = re.compile(r"\d{8}T\d{6}\.\d{3}Z-[a-z0-9-]+-\d+\.mp4")
+
+
+@pytest.fixture(scope="module")
+def film(make_video, make_scene, tmp_path_factory):
+    """Four scenes of two seconds, a keyframe every half second."""
+    pictures = [make_scene(n // 50, 96, 64) for n in range(200)]
+    return make_video(tmp_path_factory.mktemp("films") / "film.mp4", pictures, options={"g": "12"})
+
+
+def watching(model, source, folder, *, before=1.0, after=1.0, patience=QUICK, **options):
+    length = ClipLength(before=before, after=after)
+    watcher = Watcher([source], model=model, patience=patience, clips=length, **options)
+    complaints: list[str] = []
+    watcher.attach(ClipSink(folder, watcher.footage, watcher.wrote, watcher.missed, complaints.append))
+    return watcher, complaints
+
+
+def seen_in(path: Path):
+    """Codec, length, and the mean colour of the first and the last picture."""
+    with av.open(str(path)) as container:
+        pictures = list(container.decode(video=0))
+        codec = container.streams.video[0].codec_context.codec.canonical_name
+    first, last = (pictures[n].to_ndarray(format="rgb24").mean((0, 1)) for n in (0, -1))
+    return codec, pictures[-1].time - pictures[0].time, first, last
+
+
+def test_each_boundary_has_a_clip_from_before_its_onset_until_after_it(film, light_model, tmp_path):
+    watcher, complaints = watching(light_model, f"door={film}", tmp_path)
+    with watcher.hub.subscribe(Onset, Clip) as told, watcher:
+        assert watcher.join(20)
+        watcher.stop()
+        records = everything(told)
+    onsets = {r.number: r for r in records if isinstance(r, Onset)}
+    clips = {r.number: r for r in records if isinstance(r, Clip)}
+    assert complaints == []
+    assert [onset.time for onset in onsets.values()] == pytest.approx([2, 4, 6], abs=0.1)
+    assert clips.keys() == onsets.keys()
+    for number, clip in clips.items():
+        assert (clip.time, clip.wall, clip.epoch) == (onsets[number].time, onsets[number].wall, 0)
+        assert watcher.streams["door"].clip(number) == clip.path
+        assert NAME.fullmatch(clip.path.name)
+        codec, seconds, first, last = seen_in(clip.path)
+        assert codec == "h264"
+        assert 1.9 <= seconds <= 2.6  # it begins at a keyframe
+        assert clip.seconds == pytest.approx(seconds + 1 / 25, abs=0.01)
+        assert abs(first - last).max() > 5  # another scene
+    assert sorted(tmp_path.iterdir()) == sorted(clip.path for clip in clips.values())
+
+
+def test_the_command_writes_clips_and_its_records_say_where(film, tmp_path, capfd):
+    folder, seen = tmp_path / "clips", tmp_path / "seen.jsonl"
+    arguments = ["--clips", str(folder), "--clip-before", "0.5", "--clip-after", "0.5", "--jsonl", str(seen)]
+    assert main(["watch", f"door={film}", "-m", "window-mean", "-q", *arguments]) == 0
+    assert capfd.readouterr() == ("", "")
+    lines = [json.loads(line) for line in seen.read_text().splitlines()]
+    onsets = {one["number"]: one for one in lines if one["type"] == "onset"}
+    clips = [one for one in lines if one["type"] == "clip"]
+    assert len(clips) == len(onsets) > 0
+    for clip in clips:
+        onset = onsets[clip["number"]]
+        assert (clip["onset"], clip["wall"]) == (onset["onset"], onset["wall"])
+        assert 0.9 <= clip["seconds"] <= 1.7
+        assert Path(clip["path"]).parent == folder
+        assert seen_in(Path(clip["path"]))[0] == "h264"
+
+
+@pytest.mark.parametrize("codec", ["libx264", "mpeg2video"])
+def test_a_feed_that_is_killed_within_a_clip_leaves_a_whole_short_one(
+    light_model, free_port, tmp_path, codec
+):
+    source = f"cam=tcp://127.0.0.1:{free_port}"
+    watcher, complaints = watching(light_model, source, tmp_path, after=30)
+    with watcher:
+        stream = watcher.streams["cam"]
+        with feeding(free_port, codec=codec):
+            waits(watcher, lambda: stream.status().boundaries >= 2, 20)
+            assert list(tmp_path.iterdir()) == []  # they still grow
+        waits(watcher, lambda: stream.clip(2) is not None)
+    assert complaints == []
+    for number in (1, 2):
+        found, seconds, *_ = seen_in(stream.clip(number))
+        assert (found, 0.3 < seconds < 15) == ("h264", True)
+
+
+def test_a_slow_disk_holds_up_no_decision_and_what_it_costs_is_told(film, light_model, tmp_path, monkeypatch):
+    let_go = threading.Event()
+    monkeypatch.setattr(CappedFolder, "write", lambda *_: let_go.wait(20) and Path("x"))
+    watcher = Watcher([str(film)], model=light_model, clips=ClipLength(before=0.5, after=0.5))
+    complaints: list[str] = []
+    sink = ClipSink(tmp_path, watcher.footage, watcher.wrote, watcher.missed, complaints.append, limit=1)
+    watcher.attach(sink)
+    with watcher:
+        assert watcher.join(10)  # all is decided
+        waits(watcher, lambda: sink.lost == 1)
+        assert sink.done == 0
+        let_go.set()
+    assert sink.done == 2
+    assert complaints == ["clips: too slow: 1 of its records were dropped"]
+
+
+def test_a_clip_whose_source_sends_no_keyframe_is_told(tmp_path):
+    hub, complaints = Hub(), []
+    missed: list[Onset] = []
+    sink = ClipSink(tmp_path, hub, lambda clip: None, missed.append, complaints.append)
+    sink.start()
+    onset = Onset("cam", 7, 0, 3.0, WALL, 2.5, False)
+    hub.publish(Footage("cam", WALL, onset, None))
+    hub.close()
+    sink.finish(5)
+    assert complaints == ["clips: there is none of boundary 7 of cam: no keyframe came"]
+    assert (sink.failed, missed) == (1, [onset])
+
+
+def test_the_end_of_a_watch_is_the_end_of_its_clips_and_the_records_know_them(
+    light_model, free_port, tmp_path
+):
+    watcher, complaints = watching(light_model, f"cam=tcp://127.0.0.1:{free_port}", tmp_path, after=30)
+    with feeding(free_port), watcher.hub.subscribe(Clip) as told, watcher:
+        waits(watcher, lambda: watcher.streams["cam"].status().boundaries >= 1, 20)
+        watcher.stop()
+        clips = everything(told)
+    assert complaints == []
+    assert [clip.number for clip in clips] == list(range(1, len(clips) + 1))
+    assert all(seen_in(clip.path)[0] == "h264" for clip in clips)
+
+
+def test_a_break_within_a_connection_ends_a_clip_and_the_next_is_of_the_new_picture(
+    light_model, make_video, make_scene, tmp_path
+):
+    parts = []
+    for name, size in (("small", (96, 64)), ("large", (192, 128))):
+        pictures = [make_scene(n // 50, *size) for n in range(100)]
+        parts.append(make_video(tmp_path / f"{name}.ts", pictures, options={"g": "10"}).read_bytes())
+    both = tmp_path / "both.ts"
+    both.write_bytes(b"".join(parts))
+    watcher, complaints = watching(light_model, str(both), tmp_path / "clips", before=1.5, after=9)
+    with watcher.hub.subscribe(Clip) as told, watcher:
+        assert watcher.join(20)
+        watcher.stop()
+        clips = everything(told)
+    assert complaints == []
+    assert [clip.epoch for clip in clips] == [0, 1]
+    for clip, size in zip(clips, ((96, 64), (192, 128)), strict=True):
+        with av.open(str(clip.path)) as container:
+            pictures = list(container.decode(video=0))
+        assert {(picture.width, picture.height) for picture in pictures} == {size}
+        assert len(pictures) > 60
+
+
+def test_a_folder_of_clips_keeps_to_its_size_and_sweeps_what_a_killed_watch_left(tmp_path):
+    old, mine = tmp_path / "20200101T000000.000Z-cam-1.mp4", tmp_path / "holiday.mp4"
+    left, young = (tmp_path / f"20200101T000000.000Z-cam-{n}.mp4.part" for n in (2, 3))
+    for path in (old, mine, left, young):
+        path.write_bytes(bytes(700_000))
+    long_ago = time.time() - 3600
+    os.utime(left, (long_ago, long_ago))
+    folder = CappedFolder(tmp_path, "clips", ".mp4", 1024 * 1024)
+    assert not left.exists()
+    paths = [folder.write(Onset("cam", n, 0, 3.0, WALL + n, 2.5, False), bytes(400_000)) for n in (1, 2, 3)]
+    assert [path.exists() for path in (old, *paths)] == [False, False, True, True]
+    assert mine.exists()
+    assert young.exists()  # another watch may be writing it
+
+
+def test_nothing_half_written_is_left_where_the_disk_is_full(tmp_path, monkeypatch):
+    folder = CappedFolder(tmp_path, "clips", ".mp4", 1024 * 1024)
+    whole = Path.write_bytes
+
+    def full(path, data):
+        whole(path, data[: len(data) // 2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        folder.write(Onset("cam", 1, 0, 3.0, WALL, 2.5, False), bytes(1000))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_clips_of_several_epochs_are_cut_from_their_own_connection(light_model, free_port, tmp_path):
+    patience = replace(QUICK, read_timeout=1.0)
+    source = f"cam=tcp://127.0.0.1:{free_port}"
+    watcher, complaints = watching(light_model, source, tmp_path, before=5, after=0.2, patience=patience)
+    with watcher.hub.subscribe(Clip) as told, watcher:
+        stream = watcher.streams["cam"]
+        for size in ((96, 64), (160, 128)):
+            clips = stream.status().boundaries
+            with feeding(free_port, width=size[0], height=size[1]):
+                waits(watcher, lambda clips=clips: stream.status().boundaries >= clips + 1, 20)
+            waits(watcher, lambda: stream.status().state == "reconnecting")
+        watcher.stop()
+        records = everything(told)
+    assert complaints == []
+    assert {record.epoch for record in records} == {0, 1}
+    for record in records:
+        with av.open(str(record.path)) as container:
+            stream = container.streams.video[0]
+            assert (stream.width, stream.height) == ((96, 64), (160, 128))[record.epoch]
+
+
+@pytest.mark.parametrize("wrong", [{"before": -1}, {"after": 61}, {"before": 0.2, "after": 0.2}])
+def test_a_length_out_of_range_is_refused(wrong):
+    with pytest.raises(ConfigError, match="a clip"):
+        ClipLength(**wrong)

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ongebd.errors import ConfigError
+from ongebd.watch import Patience
+from ongebd.watch.sources import is_live, sources_of
+
+
+def test_keys_are_short_unique_and_fit_for_urls(tmp_path):
+    named = sources_of(
+        [
+            "Front Door=rtsp://me:secret@10.0.0.7/1",
+            "rtsp://me:secret@10.0.0.8/1",
+            str(tmp_path / "My Film.mp4"),
+            str(tmp_path / "b" / "my film.mkv"),
+            "-",
+            "camera:0",
+        ]
+    )
+    keys = [one.key for one in named]
+    assert keys == ["front-door", "cam2", "my-film", "my-film-2", "stdin", "cam6"]
+    assert [one.name for one in named[:2]] == ["Front Door", "rtsp://***@10.0.0.8/1"]
+    assert named[0].source == "rtsp://me:secret@10.0.0.7/1"
+    assert "secret" not in repr(named)
+
+
+def test_an_equals_sign_that_names_nothing_is_part_of_the_source(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a=b.mp4").touch()
+    assert sources_of(["a=b.mp4"])[0].source == "a=b.mp4"
+    assert sources_of(["http://host/x?cam=1"])[0].source == "http://host/x?cam=1"
+    assert sources_of(["cam=http://host/x?cam=1"])[0].source == "http://host/x?cam=1"
+
+
+@pytest.mark.parametrize(
+    ("given_sources", "says"),
+    [
+        ([], "nothing to watch"),
+        (["a=rtsp://x", "A=rtsp://y"], "two sources are named A"),
+        ([""], "a source is empty"),
+        (["-", "-"], "standard input"),
+    ],
+)
+def test_what_cannot_be_told_apart_is_refused(given_sources, says):
+    with pytest.raises(ConfigError, match=says):
+        sources_of(given_sources)
+
+
+@given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=8))
+def test_any_names_give_unique_keys(names):
+    try:
+        named = sources_of([f"{name}=rtsp://host/{number}" for number, name in enumerate(names)])
+    except ConfigError:
+        return
+    keys = [one.key for one in named]
+    assert len(set(keys)) == len(names)
+    assert all(
+        key and key.isascii() and set(key) <= set("abcdefghijklmnopqrstuvwxyz0123456789-") for key in keys
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "duration", "live"),
+    [
+        ("rtsp://host/1", 12.0, True),
+        ("udp://:5000", None, True),
+        ("https://host/live.m3u8", None, True),
+        ("https://host/film.m3u8", 61.5, False),
+        ("camera:0", None, True),
+        ("film.mp4", None, False),
+        ("-", None, False),
+    ],
+)
+def test_what_is_live_is_told_by_its_protocol_and_its_length(source, duration, live):
+    assert is_live(source, duration) is live
+
+
+@given(st.integers(1, 10_000), st.integers(0, 2**32))
+def test_delays_double_up_to_the_longest_and_are_spread(attempt, seed):
+    patience = Patience(first_delay=1, longest_delay=60)
+    longest = min(60, 2.0 ** min(attempt - 1, 32))
+    assert longest / 2 <= patience.delay(attempt, random.Random(seed)) <= longest
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"open_timeout": 0}, {"stall_after": -1}, {"retries": -1}, {"first_delay": 1e9}]
+)
+def test_patience_without_sense_is_refused(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        Patience(**wrong)

@@ -1,0 +1,232 @@
+"""`ongebd watch` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import ongebd
+from ongebd.cli import main
+from ongebd.output.jsonl import read_jsonl
+
+from .conftest import feeding
+
+ONGEBD = [sys.executable, "-m", "ongebd", "watch"]
+
+
+@pytest.fixture(scope="module")
+def clip(make_video, make_scene, tmp_path_factory):
+    """Four scenes of 1.2 s."""
+    pictures = [make_scene(n // 30, 96, 64) for n in range(120)]
+    return make_video(tmp_path_factory.mktemp("clips") / "clip.mp4", pictures)
+
+
+def test_a_file_is_told_line_by_line_and_in_a_file_of_records(clip, tmp_path, capfd):
+    out = tmp_path / "seen.jsonl"
+    status = main(
+        [
+            "watch",
+            f"door={clip}",
+            "-m",
+            "window-mean",
+            "--jsonl",
+            str(out),
+            "--thumbnails",
+            str(tmp_path / "t"),
+        ]
+    )
+    said, trouble = capfd.readouterr()
+    lines = said.splitlines()
+    assert (status, trouble) == (0, "")
+    assert re.fullmatch(r"# \d{4}-\d\d-\d\d .*  door  live, epoch 0", lines[0])
+    assert lines[-1].endswith("door  ended, epoch 0: the source is over")
+    boundaries = [line for line in lines if "  boundary " in line]
+    recording = read_jsonl(out)
+    assert recording.complete
+    assert len(boundaries) == len(recording.boundaries) == len(list((tmp_path / "t").glob("*.jpg"))) > 0
+    assert recording.header.model == "window-mean"
+    assert recording.end.frames == 115
+
+
+def test_it_finds_what_detect_finds(clip, tmp_path):
+    main(["detect", str(clip), "-m", "window-mean", "--out", str(tmp_path), "--stem", "detected"])
+    main(["watch", str(clip), "-m", "window-mean", "--jsonl", str(tmp_path / "watched.jsonl"), "-q"])
+    detected, watched = (read_jsonl(tmp_path / f"{name}.jsonl") for name in ("detected", "watched"))
+    assert detected.boundaries == watched.boundaries
+
+
+def test_each_decided_frame_has_a_line_where_that_is_asked_for(clip, tmp_path):
+    out = tmp_path / "seen.jsonl"
+    assert main(["watch", str(clip), "-m", "window-mean", "-q", "--jsonl", str(out), "--jsonl-frames"]) == 0
+    decisions = ongebd.detect(str(clip), model="window-mean").decisions
+    points = [one for one in read_jsonl(out).others if one["type"] == "point"]
+    names = ("time", "error", "mean", "std", "threshold", "z")
+    assert [[one[name] for name in names] for one in points] == [
+        [round(getattr(one, name), 6) for name in names] for one in decisions
+    ]
+    assert [one["positive"] for one in points] == [one.is_boundary for one in decisions]
+
+
+def test_a_source_that_is_refused_is_told_in_a_line_and_the_others_go_on(clip, tmp_path, capfd):
+    status = main(["watch", str(tmp_path / "gone.mp4"), f"door={clip}", "-m", "window-mean", "-q"])
+    said, trouble = capfd.readouterr()
+    assert (status, said) == (2, "")
+    assert trouble.count("\n") == 1
+    assert "gone.mp4: no such file; check the path" in trouble
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "no source given"),
+        (["camera:0", "--exec", "echo {x}"], "no field {x}"),
+        (["camera:0", "--exec", "echo {clip}"], "--exec: {clip} is there only where clips are kept; add"),
+        (["camera:0", "--jsonl", "x.jsonl", "--clips", "x", "--exec", "echo {x}"], "no field {x}"),
+        (["camera:0", "--jsonl", "x.jsonl", "--exec", "echo {clip}"], "add --clips FOLDER"),
+        (["camera:0", "--serve", "elsewhere"], "give [HOST:]PORT"),
+        (["camera:0", "--serve", "0.0.0.0:0"], "a token is needed"),
+        (["camera:0", "--jsonl", "x.jsonl", "--jsonl-size", "much"], "give a size"),
+        (["camera:0", "--retries", "-1"], "retries must be at least 0"),
+        (["camera:0", "--read-timeout", "0"], "read_timeout must be"),
+        (["camera:0", "--queue", "0"], "max_pending must be at least 1"),
+        (["camera:0", "--clips", "x", "--clip-before", "-1"], "0 to 60 s before the onset"),
+        (["camera:0", "--clips", "x", "--clip-after", "600"], "0 to 60 s after the onset"),
+        (["camera:0", "--clips", "x", "--clips-size", "1k"], "a folder of clips takes at least 1 MiB"),
+        (["camera:0", "--webhook", "ftp://x"], "no http or https URL"),
+        (["a=camera:0", "a=camera:1"], "two sources are named a"),
+        (["camera:0", "-m", "nonsense"], "unknown model"),
+        (["--sreve", "camera:0"], "--sreve"),
+    ],
+)
+def test_a_mistake_is_one_line_and_leaves_no_thread(arguments, says, capfd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["watch", *arguments]) == 2
+    said, trouble = capfd.readouterr()
+    assert said == ""
+    assert says in trouble
+    assert trouble.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ongebd")]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_with_130_and_everything_on_disk(free_port, tmp_path, how):
+    out = tmp_path / "seen.jsonl"
+    with feeding(free_port) as feed:
+        command = [*ONGEBD, f"cam={feed.url}", "-m", "window-mean", "--jsonl", str(out)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                while "  boundary 2 " not in process.stdout.readline():
+                    assert process.poll() is None
+                process.send_signal(how)
+                began = time.monotonic()
+                _, trouble = process.communicate(timeout=10)
+                assert time.monotonic() - began < 4
+            finally:
+                process.kill()
+        assert (process.returncode, trouble) == (130, "")
+    recording = read_jsonl(out)
+    assert recording.end is not None
+    assert not recording.complete
+    assert len(recording.boundaries) >= 2
+    last = json.loads(out.read_text().splitlines()[-2])
+    assert (last["type"], last["state"], last["reason"]) == ("state", "ended", "stopped")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a pipe that breaks")
+def test_a_reader_that_goes_away_ends_it(free_port):
+    with feeding(free_port) as feed:
+        command = [*ONGEBD, f"cam={feed.url}", "-m", "window-mean"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            try:
+                process.stdout.readline()
+                process.stdout.close()
+                assert process.wait(15) == 141
+                assert process.stderr.read() == b""
+            finally:
+                process.kill()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a pipe")
+def test_standard_input_is_watched_to_its_end_and_its_silence_is_told(clip, make_video, make_scene, tmp_path):
+    data = make_video(tmp_path / "c.ts", [make_scene(n // 30, 96, 64) for n in range(120)]).read_bytes()
+    command = [*ONGEBD, "-", "-m", "window-mean", "--stall-after", "0.3"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=False) as process:
+        try:
+            process.stdin.write(data[: len(data) // 2])
+            process.stdin.flush()
+            while b"stalled" not in process.stdout.readline():
+                assert process.poll() is None
+            process.stdin.write(data[len(data) // 2 :])
+            process.stdin.close()
+            rest = process.stdout.read().decode()
+            assert process.wait(10) == 0
+        finally:
+            process.kill()
+    assert "live, epoch 0" in rest
+    assert "ended, epoch 0: the source is over" in rest
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_the_page_is_served_while_it_watches_and_ends_with_it(free_port, tmp_path):
+    httpx = pytest.importorskip("httpx")
+    pytest.importorskip("uvicorn")
+    pytest.importorskip("prometheus_client")
+    with feeding(free_port) as feed:
+        command = [*ONGEBD, f"cam={feed.url}", "-m", "window-mean", "-q", "--serve", "0"]
+        environment = {**os.environ, "ONGEBD_TOKEN": "a-token-of-mine"}
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        ) as process:
+            try:
+                url = process.stderr.readline().split()[-1]
+                assert httpx.get(f"{url}metrics").status_code == 401
+                headers = {"Authorization": "Bearer a-token-of-mine"}
+                until = time.monotonic() + 10
+                while 'ongebd_boundaries_total{stream="cam"} 1.0' not in (
+                    text := httpx.get(f"{url}metrics", headers=headers).text
+                ):
+                    assert time.monotonic() < until, text
+                    time.sleep(0.1)
+                picture = httpx.get(f"{url}api/streams/cam/thumbnails/1", headers=headers)
+                assert (picture.status_code, picture.headers["content-type"]) == (200, "image/jpeg")
+                process.send_signal(signal.SIGINT)
+                said, trouble = process.communicate(timeout=10)
+            finally:
+                process.kill()
+    assert (process.returncode, said, trouble) == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("PIL.Image", ["--thumbnails", "pictures"]),
+        ("httpx", ["--webhook", "http://127.0.0.1:9/"]),
+        ("uvicorn", ["--serve", "0"]),
+        ("prometheus_client", ["--serve", "0"]),
+    ],
+)
+def test_what_needs_the_extra_says_so_in_a_line(module, arguments, capfd, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for name in [one for one in sys.modules if one.startswith("ongebd.watch.server")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    assert main(["watch", "camera:0", "-m", "window-mean", *arguments]) == 2
+    trouble = capfd.readouterr().err
+    assert trouble.count("\n") == 1
+    assert 'is not installed: pip install "ongebd[live]"' in trouble
+
+
+def test_lines_and_records_need_no_extra(clip, tmp_path, monkeypatch):
+    for module in ("PIL", "PIL.Image", "httpx", "uvicorn", "starlette", "prometheus_client"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert main(["watch", str(clip), "-m", "window-mean", "--jsonl", str(tmp_path / "seen.jsonl")]) == 0
