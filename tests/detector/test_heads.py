@@ -8,17 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ongebd.detector import StreamConfig, load
-from ongebd.detector.heads import DRIFT_HEADS, HysteresisHead, ThresholdHead
-from ongebd.errors import ConfigError, FeatureError
+from ongebd.detector.heads import HysteresisHead, ThresholdHead
+from ongebd.errors import ConfigError
 from ongebd.estimator import BoundaryDiscriminator
 
 FULL = load("window-mean").defaults
-
-
-def levels(seed: int = 0) -> np.ndarray:
-    """Scores about 0.1 for 60 frames, then about 0.6."""
-    rng = np.random.default_rng(seed)
-    return np.concatenate([rng.normal(0.1, 0.01, 60), rng.normal(0.6, 0.01, 40)])
 
 
 def test_the_discriminator_is_the_head_where_none_is_named():
@@ -35,46 +29,15 @@ def test_a_threshold_is_one():
     assert (head.z, head.ready, head.is_boundary) == (0, False, False)
 
 
-@pytest.mark.parametrize("name", DRIFT_HEADS)
-def test_a_drift_detector_finds_a_change_of_level_once(name):
-    pytest.importorskip("river", reason="the extra `peers` is not installed")
-    head = StreamConfig(head=name).filled(FULL).new_head()
-    for _ in range(2):
-        fired = [place for place, score in enumerate(levels()) if head.update(score).is_boundary]
-        assert len(fired) == 1
-        assert 60 <= fired[0] <= 80
-        assert np.isfinite([head.z, head.mean, head.std, head.threshold]).all()
-        head.reset()
-
-
-@pytest.mark.parametrize("name", DRIFT_HEADS)
-def test_a_fall_of_the_scores_is_no_boundary(name):
-    pytest.importorskip("river", reason="the extra `peers` is not installed")
-    head = StreamConfig(head=name).filled(FULL).new_head()
-    assert not any(head.update(score).is_boundary for score in 0.7 - levels())
-
-
-def test_a_drift_detector_takes_settings():
-    pytest.importorskip("river", reason="the extra `peers` is not installed")
-    deaf = StreamConfig(head="page-hinkley:threshold=500,min_instances=3").filled(FULL).new_head()
-    assert not any(deaf.update(score).is_boundary for score in levels())
-    with pytest.raises(FeatureError, match="a score must be a number"):
-        deaf.update(float("nan"))
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"head": "magic"}, "unknown head 'magic'; there are obd, threshold, hysteresis, adwin"),
+        ({"head": "magic"}, "unknown head 'magic'; there are obd, threshold, hysteresis"),
         ({"head": "threshold"}, "needs a value: set threshold"),
         ({"head": "threshold", "threshold": float("nan")}, "threshold must be a number"),
-        ({"head": "adwin:depth=3"}, "unknown setting 'depth'; there are delta"),
-        ({"head": "adwin:delta=lots"}, "delta must be a number, not 'lots'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(settings, message):
-    if str(settings["head"]).startswith("adwin"):
-        pytest.importorskip("river", reason="the extra `peers` is not installed")
     with pytest.raises(ConfigError, match=message):
         load("window-mean").stream(**settings)
 

@@ -125,9 +125,8 @@ def test_only_the_knobs_may_change():
             stream.retune(sensitivity=0.6)
 
 
-def test_a_head_without_a_threshold_says_so():
-    pytest.importorskip("river")
-    with ongebd.StreamPool(LIGHT, config=StreamConfig(head="adwin")) as pool:
+def test_a_head_without_a_sensitivity_says_so():
+    with ongebd.StreamPool(LIGHT, config=StreamConfig(head="threshold", threshold=0.4)) as pool:
         stream = pool.add()
         with pytest.raises(ConfigError, match="no sensitivity"):
             stream.retune(sensitivity=0.6)

@@ -88,7 +88,7 @@ def test_a_squashed_picture_gets_its_shape_back(size: tuple[int, int], wanted: t
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("head", [None, "obd", "hysteresis", "threshold", "kswin"])
+@pytest.mark.parametrize("head", [None, "obd", "hysteresis", "threshold"])
 def test_every_head_is_drawn(tmp_path: Path, header: RunHeader, play: Play, head: str | None):
     settings = {
         **header.settings,

@@ -62,7 +62,7 @@ class StreamConfig:
     """Seconds after which a boundary is closed; 0: at its onset. [immediate: 0; window-mean: 1]"""
 
     head: str | None = None
-    """Judge of scores: hysteresis, obd, threshold, adwin, page-hinkley, kswin. [immediate: hysteresis]"""
+    """Decides on the scores: hysteresis, obd or threshold. [immediate: hysteresis]"""
 
     threshold: float | None = None
     """Score above which a frame is positive, for the heads hysteresis and threshold."""

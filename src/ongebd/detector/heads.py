@@ -115,9 +115,8 @@ class HysteresisHead:
 
 
 OBD, THRESHOLD, HYSTERESIS = "obd", "threshold", "hysteresis"
-DRIFT_HEADS = ("adwin", "page-hinkley", "kswin")
-HEADS = (OBD, THRESHOLD, HYSTERESIS, *DRIFT_HEADS)
-"""The names of all heads; a drift detector's may be followed by its settings, `adwin:delta=0.01`."""
+HEADS = (OBD, THRESHOLD, HYSTERESIS)
+"""The names of all heads."""
 
 
 def make_head(
@@ -133,13 +132,7 @@ def make_head(
 
     Raises:
         ConfigError: There is no such head, or a setting is missing or out of range.
-        MissingExtraError: A drift detector is asked for, and `river` is not installed.
     """
-    kind, _, settings = name.partition(":")
-    if kind in DRIFT_HEADS:
-        from ongebd.detector.drift import make_drift_head
-
-        return make_drift_head(kind, settings)
     if name == OBD:
         return discriminator()
     if name in (THRESHOLD, HYSTERESIS):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ongebd.detector.config import StreamConfig
-from ongebd.detector.heads import DRIFT_HEADS, HYSTERESIS, OBD, THRESHOLD
+from ongebd.detector.heads import HYSTERESIS, OBD, THRESHOLD
 from ongebd.errors import ConfigError
 
 _USED_BY: dict[str, tuple[str, ...]] = {
     OBD: ("tau", "delta", "inliers_only", "min_error", "min_std", "warmup"),
     THRESHOLD: ("threshold",),
     HYSTERESIS: ("threshold", "rearm"),
-    **dict.fromkeys(DRIFT_HEADS, ()),
 }
 """Which settings each head has a use for; the rest, but for `window`, concern all of them."""
 _OCTAVES = 4.0
@@ -82,11 +81,11 @@ def check_uses(asked: StreamConfig, filled: StreamConfig, defaults: StreamConfig
     Raises:
         ConfigError: A setting has no meaning for this model and its head.
     """
-    head = (filled.head or OBD).partition(":")[0]
+    head = filled.head or OBD
     if head not in _USED_BY:  # which is told when it is made
         return
     has = _USED_BY[head] if defaults.window is None else (*_USED_BY[head], "window")
     for setting in sorted({"window"}.union(*_USED_BY.values())):
         if setting not in has and getattr(asked, setting) not in (None, getattr(defaults, setting)):
-            by = ", ".join(_USED_BY[head]) or f"what follows it, {head}:name=value"
+            by = ", ".join(_USED_BY[head])
             raise ConfigError(f"{name} has no {setting}: its head, {head}, is set by {by}")

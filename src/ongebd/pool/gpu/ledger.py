@@ -22,8 +22,8 @@ Verdict = list[float]
 class Ledger:
     """Makes decisions of verdicts; the same as `OnlineDetector` makes of an online method's scores.
 
-    The discriminator's verdict comes with the score. Any other head (a fixed threshold, a drift detector)
-    works here, on the scores.
+    The discriminator's verdict comes with the score. Any other head (a fixed threshold, say) works here,
+    on the scores.
 
     Args:
         config: The stream's settings, every one filled in.
