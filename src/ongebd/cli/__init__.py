@@ -95,8 +95,10 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _refuse(problem: object) -> int:
-    from ongebd.common.naming import public_name  # here: its room brings PyAV, and `--help` must stay fast
-    from ongebd.common.printing import printable
+    from ongebd.common.text import (
+        printable,
+        public_name,  # here: its room brings PyAV, and `--help` must stay fast
+    )
 
     say(f"ongebd: {printable(public_name(' '.join(str(problem).split())))}")
     return 2

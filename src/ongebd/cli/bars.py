@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress, ProgressColumn, TaskID
 
 from ongebd.cli.standard_streams import say
-from ongebd.common.naming import public_name
+from ongebd.common.text import public_name
 
 
 class StderrBar:

@@ -16,7 +16,7 @@ from ongebd.cli.cluster_option import ClusterOption
 from ongebd.cli.progress import Progress
 from ongebd.cli.sources import Listed, Sources, check_sources, with_listed
 from ongebd.cli.standard_streams import ClosedOutput
-from ongebd.common.naming import spoken_name
+from ongebd.common.text import spoken_name
 from ongebd.detector import SourceRun, StreamConfig, load
 from ongebd.detector.models import DEFAULT_MODEL
 from ongebd.detector.openvino import as_asked, asked_runtime

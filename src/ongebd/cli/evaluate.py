@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from ongebd.cli.tables import print_tables
-from ongebd.common.printing import printable
+from ongebd.common.text import printable
 from ongebd.data.labels import read_ids, read_labels
 from ongebd.data.predictions import read_predictions
 from ongebd.lab.evaluation.evaluation import evaluate as run_evaluation

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ongebd.common.printing import printable
+from ongebd.common.text import printable
 from ongebd.detector.models import DEFAULT_MODEL
 
 

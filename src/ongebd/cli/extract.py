@@ -17,7 +17,7 @@ from ongebd.backbones import Backbone
 from ongebd.cli.cluster_option import ClusterOption
 from ongebd.cli.extract_progress import ExtractProgress
 from ongebd.cli.sources import Listed, Sources, check_sources, with_listed
-from ongebd.common.naming import public_name
+from ongebd.common.text import public_name
 from ongebd.data.id_matching import captured_id, compile_pattern
 from ongebd.data.labels import read_ids
 from ongebd.errors import ConfigError

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from ongebd.cli.bars import StderrBar
-from ongebd.common.naming import spoken_name
+from ongebd.common.text import spoken_name
 from ongebd.output import RunEnd
 
 

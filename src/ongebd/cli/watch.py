@@ -18,8 +18,7 @@ from rich.text import Text
 from ongebd import __version__
 from ongebd.cli.sources import Sources, check_sources
 from ongebd.cli.standard_streams import ClosedOutput, say
-from ongebd.common.naming import public_name
-from ongebd.common.printing import printable
+from ongebd.common.text import printable, public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL
 from ongebd.errors import ConfigError

@@ -16,7 +16,7 @@ from ongebd.cluster.manifest import Entry, Manifest
 from ongebd.cluster.run import answers
 from ongebd.cluster.tasks import DetectTask, Found, Video
 from ongebd.cluster.worker import Answer
-from ongebd.common.naming import public_name
+from ongebd.common.text import public_name
 from ongebd.errors import OngebdError
 from ongebd.features import Failure
 from ongebd.output import RunEnd

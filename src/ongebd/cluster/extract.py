@@ -9,7 +9,7 @@ from ongebd.cluster.manifest import Entry, Manifest
 from ongebd.cluster.run import answers
 from ongebd.cluster.tasks import FeatureTask, Video
 from ongebd.cluster.worker import Answer
-from ongebd.common.naming import public_name
+from ongebd.common.text import public_name
 from ongebd.errors import ConfigError
 from ongebd.features import Extracted, Failure, Failures, FeatureStore, VideoFeatures
 

@@ -17,7 +17,7 @@ import numpy as np
 from ongebd.backbones import Backbone
 from ongebd.backbones.pipeline import frame_features
 from ongebd.common.geometry import Fit, Squash
-from ongebd.common.naming import public_name
+from ongebd.common.text import public_name
 from ongebd.errors import ConfigError, FeatureError, SourceError
 from ongebd.features.failures import Failure, Failures
 from ongebd.features.store import Features16, FeatureStore

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
-from ongebd.common.naming import public_name
+from ongebd.common.text import public_name
 from ongebd.errors import StoreError
 from ongebd.features.index import write_at
 

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.common.naming import public_name
+from ongebd.common.text import public_name
 from ongebd.errors import StoreError
 from ongebd.features.index import Index, write_at
 from ongebd.features.locking import lock_file, sync_folder

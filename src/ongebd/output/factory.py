@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ongebd.common.naming import spoken_name
+from ongebd.common.text import spoken_name
 from ongebd.errors import ConfigError
 from ongebd.output.base import RunHeader, Sink, Target, writing
 from ongebd.output.jsonl import JsonlSink

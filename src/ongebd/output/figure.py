@@ -17,8 +17,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from ongebd.common.lettering import lettering
-from ongebd.common.naming import spoken_name
-from ongebd.common.printing import shortened
+from ongebd.common.text import shortened, spoken_name
 from ongebd.output.base import RunEnd, RunHeader
 from ongebd.output.naming import clock, printable, public_name
 from ongebd.output.strip import Strip

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
-from ongebd.common.naming import spoken_name
+from ongebd.common.text import spoken_name
 from ongebd.detector import Seen, SourceRun
 from ongebd.output.base import RunEnd, Sink, Tee
 from ongebd.types import Boundary, Epoch

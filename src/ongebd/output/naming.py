@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from ongebd.common.naming import HIDDEN
-from ongebd.common.naming import public_name as public_name
-from ongebd.common.printing import printable as printable
+from ongebd.common.text import HIDDEN
+from ongebd.common.text import printable as printable
+from ongebd.common.text import public_name as public_name
 from ongebd.errors import ConfigError
 
 _NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f]+')

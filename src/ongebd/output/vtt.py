@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ongebd.common.naming import spoken_name
+from ongebd.common.text import spoken_name
 from ongebd.output.base import QuietSink, RunEnd, RunHeader, Target, TextOut
 from ongebd.output.naming import clock, printable, public_name
 from ongebd.types import Boundary

@@ -20,7 +20,7 @@ from av.container import InputContainer
 from av.stream import Disposition
 from av.video.stream import VideoStream
 
-from ongebd.common.naming import STANDARD_INPUT, public_name, spoken_name
+from ongebd.common.text import STANDARD_INPUT, public_name, spoken_name
 from ongebd.errors import SourceError
 from ongebd.video.connecting import Connecting, PipeEnd
 from ongebd.video.interruption import interruptible

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ongebd.common.naming import spoken_name
-from ongebd.common.printing import printable
+from ongebd.common.text import printable, spoken_name
 from ongebd.errors import ConfigError, a_number, a_whole_number
 from ongebd.video.source import is_url, kind_of
 

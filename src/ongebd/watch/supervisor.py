@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from ongebd.common.naming import public_name
+from ongebd.common.text import public_name
 from ongebd.errors import SourceError
 from ongebd.types import Epoch, Frame
 from ongebd.watch.clock import LiveClock

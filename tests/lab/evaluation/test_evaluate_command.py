@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ongebd.cli import main
-from ongebd.common.printing import printable
+from ongebd.common.text import printable
 from ongebd.data import read_labels
 from ongebd.errors import ConfigError
 from ongebd.lab.evaluation import EvaluationConfig

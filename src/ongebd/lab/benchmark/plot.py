@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ongebd.common.lettering import lettering
-from ongebd.common.printing import shortened
+from ongebd.common.text import shortened
 from ongebd.lab.benchmark.result import BenchResult, MethodResult
 
 DPI = 100

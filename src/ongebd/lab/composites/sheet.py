@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ongebd.common.lettering import lettering
-from ongebd.common.printing import printable, shortened
+from ongebd.common.text import printable, shortened
 from ongebd.errors import OngebdError
 from ongebd.lab.composites.kinds import BOUNDARY_KINDS, DISTRACTOR_KINDS, MOTIONS
 from ongebd.lab.composites.records import (

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ongebd.common.lettering import lettering
-from ongebd.common.printing import shortened
+from ongebd.common.text import shortened
 from ongebd.data.numbers import FloatArray, videos
 from ongebd.lab.evaluation.delay import ALLOWED_DELAYS, DELAY_TOLERANCE
 from ongebd.lab.evaluation.evaluation import Evaluation

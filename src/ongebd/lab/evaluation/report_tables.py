@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ongebd.common.printing import printable
+from ongebd.common.text import printable
 from ongebd.data.numbers import videos
 from ongebd.lab.evaluation.bootstrap import Interval
 from ongebd.lab.evaluation.ceiling import Human

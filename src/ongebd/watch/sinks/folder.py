@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ongebd.common.printing import printable
+from ongebd.common.text import printable
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.video.pieces import mp4_of
 from ongebd.watch.hub import Hub

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from ongebd.common.printing import printable
+from ongebd.common.text import printable
 from ongebd.errors import OngebdError
 from ongebd.output.naming import clock
 from ongebd.watch.hub import Hub

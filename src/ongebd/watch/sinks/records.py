@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ongebd.common.printing import printable
+from ongebd.common.text import printable
 from ongebd.errors import ConfigError, OngebdError, a_number
 from ongebd.output.base import RunHeader, TextOut, rounded
 from ongebd.output.jsonl import header_record

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ongebd import __version__
-from ongebd.common.naming import public_name
+from ongebd.common.text import public_name
 from ongebd.errors import ConfigError, MissingExtraError, OngebdError
 from ongebd.watch.hub import Hub
 from ongebd.watch.records import Clip, Dropped, Found, Onset, Record, StateChanged

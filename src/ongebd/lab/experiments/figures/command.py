@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ongebd.common.naming import public_name
-from ongebd.common.printing import printable
+from ongebd.common.text import printable, public_name
 from ongebd.data import LabelSet, VideoLabels, match_ids, read_labels
 from ongebd.data.labels import Dataset
 from ongebd.detector import load

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from ongebd.common.printing import printable, shortened
+from ongebd.common.text import printable, shortened
 from ongebd.data.numbers import FloatArray
 from ongebd.errors import ConfigError
 from ongebd.lab.experiments.figures.style import (

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator
 
-from ongebd.common.printing import printable, shortened
+from ongebd.common.text import printable, shortened
 from ongebd.data.numbers import FloatArray
 from ongebd.errors import ConfigError
 from ongebd.lab.evaluation.delay import ALLOWED_DELAYS, DELAY_TOLERANCE

@@ -15,7 +15,7 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from ongebd.common.printing import shortened
+from ongebd.common.text import shortened
 from ongebd.data.label_set import VideoLabels
 from ongebd.lab.experiments.figures.judging import Judged, agreement
 from ongebd.lab.experiments.figures.style import (

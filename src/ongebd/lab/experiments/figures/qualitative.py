@@ -11,7 +11,7 @@ from typing import Literal
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ongebd.common.printing import printable, shortened
+from ongebd.common.text import printable, shortened
 from ongebd.data.label_set import VideoLabels
 from ongebd.errors import ConfigError, a_number
 from ongebd.lab.experiments.figures.judging import judged, tolerance_of

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ongebd.common.naming import public_name
-from ongebd.common.printing import printable
+from ongebd.common.text import printable, public_name
 from ongebd.detector import Model, StreamConfig, detect, load
 from ongebd.detector.heads import OBD
 from ongebd.errors import SourceError
