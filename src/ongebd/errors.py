@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -44,6 +46,21 @@ class MissingExtraError(OngebdError, ImportError):
     def of(cls, module: str | None, extra: str) -> Self:
         """The error for a module that is not there, with the command that mends it."""
         return cls(f'{module} is not installed: pip install "ongebd[{extra}]"', name=module)
+
+
+@contextmanager
+def os_errors(where: object, advice: str = "", error: type[OngebdError] = ConfigError) -> Iterator[None]:
+    """Turn an OSError of the block into one line: `{where}: {what happened}; {advice}`.
+
+    A broken pipe passes through: the reader went away, which is no mistake of the user.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        reason = f"{where}: {problem.strerror or problem}"
+        raise error(f"{reason}; {advice}" if advice else reason) from problem
 
 
 def a_number(name: str, value: Any) -> float:
