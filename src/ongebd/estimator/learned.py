@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
@@ -160,13 +161,59 @@ def learned_model(name: str) -> LearnedModel:
     return LearnedModel.read(_WEIGHTS, name)
 
 
-class LearnedScorer:
-    """Scores the frames of one stream (`ongebd.detector.scorers.Scorer`).
+class ViewScores:
+    """Joins what the views say into the scores of one stream's frames.
 
-    At frame t the trees of view d say how like a boundary frame t − d is. The score of a frame is the mean of
-    what all views say of it, each at its own time; so it is known `latency` frames later. The first 8 frames
-    have none. Where the stream ends before all views have spoken, the score is the mean of those that have,
-    and there is none where no view has.
+    At frame t the view of delay d says how like a boundary frame t − d is. A frame's score is the mean of
+    what all views say of it, so it is known `latency` frames later. The first 8 frames have no score. Where
+    the stream ends first, the score is the mean of the views that have spoken, if any has.
+
+    Args:
+        delays: Of each view, in frames.
+        latency: Frames of future that a score waits for; no delay is longer.
+    """
+
+    def __init__(self, delays: Sequence[int], latency: int) -> None:
+        self.delays = tuple(delays)
+        self.latency = latency
+        self._said: deque[Sequence[float] | npt.NDArray[np.float64]] = deque(maxlen=latency + 1)
+        self._seen = 0
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes kept of the stream."""
+        return 8 * len(self.delays) * (self.latency + 1)
+
+    def add(self, said: Sequence[float] | npt.NDArray[np.float64]) -> float | None:
+        """Take what each view says at the next frame; the score of the frame `latency` before, if any."""
+        self._said.append(said)
+        self._seen += 1
+        return self._score_of(self._seen - 1 - self.latency)
+
+    def rest(self, frames: int) -> list[float | None]:
+        """The scores of the last `frames` frames, as far as there were so many, from what is known now."""
+        return [self._score_of(frame) for frame in range(max(0, self._seen - frames), self._seen)]
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._said.clear()
+        self._seen = 0
+
+    def _score_of(self, frame: int) -> float | None:
+        """The mean of what is known of a frame, counted from 0."""
+        if frame < COLD:
+            return None
+        oldest = self._seen - len(self._said)
+        said = [
+            self._said[frame + delay - oldest][view]
+            for view, delay in enumerate(self.delays)
+            if frame + delay < self._seen
+        ]
+        return float(sum(said) / len(said)) if said else None
+
+
+class LearnedScorer:
+    """Scores the frames of one stream (`ongebd.detector.scorers.Scorer`), as `ViewScores` has it.
 
     Args:
         model: With its weights; shared.
@@ -174,58 +221,30 @@ class LearnedScorer:
     """
 
     def __init__(self, model: LearnedModel, dim: int) -> None:
-        self._model = model
+        self.model = model
+        self.name = model.facts.name
+        self.latency = model.facts.latency
         self._cues = CueStream(dim, model.facts.groups)
         self._context = Context(len(self._cues.names))
-        self.latency = model.facts.latency
-        # What the views have said at each of the last frames, the newest last, of which `latency` + 1 matter.
-        self._said: deque[npt.NDArray[np.float64]] = deque(maxlen=self.latency + 1)
-        self._seen = 0
-
-    @property
-    def name(self) -> str:
-        """The model's."""
-        return self._model.facts.name
-
-    @property
-    def model(self) -> LearnedModel:
-        """What it was made of."""
-        return self._model
+        self._views = ViewScores(model.facts.delays, self.latency)
 
     @property
     def state_bytes(self) -> int:
-        """Of the cues' past and what the views have said."""
-        said = 8 * len(self._model.facts.delays) * (self.latency + 1)
-        return self._cues.state_bytes + self._context.state_bytes + said
+        """Bytes kept of the stream."""
+        return self._cues.state_bytes + self._context.state_bytes + self._views.state_bytes
 
     def update(self, feature: Feature, time: float) -> float | None:
         """Take the next frame's feature (D,); the score of the frame `latency` before it, if it has one."""
         del time
         inputs = self._context.update(self._cues.update(feature))
-        self._said.append(self._model.forest.scores(inputs[np.newaxis])[0])
-        self._seen += 1
-        return self._score_of(self._seen - 1 - self.latency)
+        return self._views.add(self.model.forest.scores(inputs[np.newaxis])[0])
 
     def flush(self) -> list[float | None]:
         """The scores of the last `latency` frames, or of those that there were."""
-        left = range(max(0, self._seen - self.latency), self._seen)
-        return [self._score_of(frame) for frame in left]
+        return self._views.rest(self.latency)
 
     def reset(self) -> None:
         """Forget everything."""
         self._cues.reset()
         self._context.reset()
-        self._said.clear()
-        self._seen = 0
-
-    def _score_of(self, frame: int) -> float | None:
-        """The mean of what is said by now of a frame, counted from 0."""
-        if frame < COLD:
-            return None
-        oldest = self._seen - len(self._said)
-        said = [
-            self._said[frame + delay - oldest][view]
-            for view, delay in enumerate(self._model.facts.delays)
-            if frame + delay < self._seen
-        ]
-        return float(sum(said) / len(said)) if said else None
+        self._views.reset()

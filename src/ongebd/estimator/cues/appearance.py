@@ -35,12 +35,12 @@ _WINDOW_PAIRS: dict[str, tuple[Window, Window]] = {
 }
 _PAIRS = {**_HORIZON_PAIRS, **_WINDOW_PAIRS}
 _WINDOWS = sorted({window for pair in _PAIRS.values() for window in pair})
-_FIRST = np.array([_WINDOWS.index(pair[0]) for pair in _PAIRS.values()])
-_SECOND = np.array([_WINDOWS.index(pair[1]) for pair in _PAIRS.values()])
-_LENGTH = max(start + length for start, length in _WINDOWS)
-_FLOOR = 2e-3
+FIRST = np.array([_WINDOWS.index(pair[0]) for pair in _PAIRS.values()])
+SECOND = np.array([_WINDOWS.index(pair[1]) for pair in _PAIRS.values()])
+LENGTH = max(start + length for start, length in _WINDOWS)
+FLOOR = 2e-3
 _ENOUGH = 4  # features, for a novelty
-_TINY = 1e-6
+TINY = 1e-6
 
 HORIZON_NAMES = (*_HORIZON_PAIRS, *(f"log {name}" for name in _HORIZON_PAIRS))
 WINDOW_NAMES = (
@@ -67,7 +67,7 @@ class AppearanceCues:
     names = (*HORIZON_NAMES, *WINDOW_NAMES)
 
     def __init__(self, dim: int) -> None:
-        self._recent = RecentFeatures(dim, _LENGTH)
+        self._recent = RecentFeatures(dim, LENGTH)
 
     @property
     def state_bytes(self) -> int:
@@ -81,14 +81,14 @@ class AppearanceCues:
     def update(self, feature: Feature) -> npt.NDArray[np.float32]:
         """Take the next frame's feature, float32, (D,); the cues, float32, in the order of `names`."""
         self._recent.add(feature)
-        plan = _plan(self._recent.count)
+        plan = window_plan(self._recent.count)
         gram = self._recent.gram.astype(np.float64)
-        norms = np.maximum(np.sqrt(gram.diagonal()), _TINY)
+        norms = np.maximum(np.sqrt(gram.diagonal()), TINY)
         products = (plan.windows @ gram) @ plan.windows.T  # (windows, windows)
         squares = products.diagonal()
-        lengths = np.sqrt(squares[_FIRST] * squares[_SECOND])
-        error = np.maximum((1.0 - products[_FIRST, _SECOND] / np.maximum(lengths, _TINY)) / 2.0, 0.0)
-        log_error = np.log(error + _FLOOR)
+        lengths = np.sqrt(squares[FIRST] * squares[SECOND])
+        error = np.maximum((1.0 - products[FIRST, SECOND] / np.maximum(lengths, TINY)) / 2.0, 0.0)
+        log_error = np.log(error + FLOOR)
 
         halves = plan.halves / norms
         cosines = (halves @ gram) @ halves.T  # (newer and older halves, likewise)
@@ -97,21 +97,21 @@ class AppearanceCues:
         novelty = np.maximum(novelty, 0.0) * plan.enough
         return np.concatenate(
             [
-                error[:_SPLIT],
-                log_error[:_SPLIT],
-                error[_SPLIT:],
-                log_error[_SPLIT:],
-                np.log(novelty + _FLOOR),
+                error[:SPLIT],
+                log_error[:SPLIT],
+                error[SPLIT:],
+                log_error[SPLIT:],
+                np.log(novelty + FLOOR),
             ]
         ).astype(np.float32)
 
 
-_SPLIT = len(_HORIZON_PAIRS)
+SPLIT = len(_HORIZON_PAIRS)
 _K = len(NOVELTY)
 _NEWER = np.arange(_K)
 
 
-class _Plan(NamedTuple):
+class WindowPlan(NamedTuple):
     """How features are weighed while so many are known; each row is a mean's.
 
     Attributes:
@@ -126,12 +126,12 @@ class _Plan(NamedTuple):
 
 
 @cache
-def _plan(count: int) -> _Plan:
-    """The weights while `count` features are known: at most `_LENGTH` plans are ever made."""
+def window_plan(count: int) -> WindowPlan:
+    """The weights while `count` features are known: at most `LENGTH` plans are ever made."""
     known = [min(2 * k, count) for k in NOVELTY]
     newer = [(0, n - n // 2) for n in known]
     older = [(min(n - n // 2, n - 1), n) for n in known]
-    return _Plan(
+    return WindowPlan(
         np.stack([_mean(*_span(window, count)) for window in _WINDOWS]),
         np.stack([_mean(*span) for span in newer + older]),
         np.array([float(n >= _ENOUGH) for n in known]),
@@ -139,7 +139,7 @@ def _plan(count: int) -> _Plan:
 
 
 def _mean(first: int, behind: int) -> npt.NDArray[np.float64]:
-    weights = np.zeros(_LENGTH)
+    weights = np.zeros(LENGTH)
     weights[first:behind] = 1.0 / (behind - first)
     return weights
 

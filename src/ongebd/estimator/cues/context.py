@@ -11,7 +11,7 @@ Floats = npt.NDArray[np.float32]
 
 CONTEXT = (0, 3, 6, 12)
 """Frames ago."""
-_HALF_LIFE = 24.0  # frames
+LEAST_WEIGHT = 1 - 0.5 ** (1 / 24.0)  # of the newest frame in the running mean: a half-life of 24 frames
 
 
 def context_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ class Context:
         if not now:
             self._mean[:] = cues
         above = cues - self._mean
-        weight = np.float32(max(1 - 0.5 ** (1 / _HALF_LIFE), 1 / (now + 2)))
+        weight = np.float32(max(LEAST_WEIGHT, 1 / (now + 2)))
         self._mean += weight * above
         lagged = self._past[[max(now - lag, 0) % len(self._past) for lag in CONTEXT]]
         return np.concatenate([lagged.reshape(-1), above])

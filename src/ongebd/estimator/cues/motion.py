@@ -18,14 +18,15 @@ LAGS = (1, 2, 4)
 """Frames over which motion is measured."""
 BACK = (6, 12)
 """Frames over which the change of motion is measured."""
-_BLOCKS, _BLOCK = 14, 4
-_CELLS = _BLOCKS * _BLOCKS
-_PER_CELL = np.float32(1 / _CELLS)
-_FEW, _MOST = 20, 15  # blocks
-_FASTEST = np.float32(4.0)  # pixels
-_STIFF = np.float32(2.0)  # on the squared gradients: grey areas stand still
-_FLOOR = np.float32(0.05)  # pixels
-_HALF_LIFE = 2.0  # frames
+BLOCKS, _BLOCK = 14, 4
+CELLS = BLOCKS * BLOCKS
+_PER_CELL = np.float32(1 / CELLS)
+FEW, MOST = 20, 15  # blocks
+FASTEST = np.float32(4.0)  # pixels
+STIFF = np.float32(2.0)  # on the squared gradients: grey areas stand still
+FLOOR = np.float32(0.05)  # pixels
+LEAST_CHANGE = 0.3  # of 255
+LEAST_WEIGHT = 1 - 0.5 ** (1 / 2.0)  # of the newest frame in the running mean: a half-life of two frames
 
 _NAMES = (
     "camera",
@@ -54,7 +55,7 @@ class MotionCues:
     def __init__(self) -> None:
         self._lumas: Floats = np.empty((max(LAGS) + 1, SIDE, SIDE), np.float32)
         # The smoothed flow (u, v) and logarithms of own speed, the last frames'.
-        self._smooth: Floats = np.empty((max(BACK) + 1, len(LAGS), 3, _CELLS), np.float32)
+        self._smooth: Floats = np.empty((max(BACK) + 1, len(LAGS), 3, CELLS), np.float32)
         self._seen = 0
 
     @property
@@ -82,29 +83,29 @@ class MotionCues:
         before = self._lumas[[max(now - lag, 0) % len(self._lumas) for lag in LAGS]]  # (lags, 56, 56)
         flow, change = block_flow(picture, before)
         ordered = np.sort(flow, axis=-1)
-        camera = (ordered[..., _CELLS // 2 - 1] + ordered[..., _CELLS // 2]) * np.float32(0.5)  # (2, lags)
+        camera = (ordered[..., CELLS // 2 - 1] + ordered[..., CELLS // 2]) * np.float32(0.5)  # (2, lags)
         speed = np.hypot(flow[0], flow[1])
         own = np.hypot(flow[0] - camera[0, :, None], flow[1] - camera[1, :, None])  # (lags, cells)
-        fastest = np.sort(own, axis=-1)[:, -_FEW:]
+        fastest = np.sort(own, axis=-1)[:, -FEW:]
         speeds = np.stack(
             [
                 np.hypot(camera[0], camera[1]),
                 speed.sum(-1) * _PER_CELL,
-                fastest.sum(-1) * np.float32(1 / _FEW),
+                fastest.sum(-1) * np.float32(1 / FEW),
                 own.sum(-1) * _PER_CELL,
             ],
             axis=1,
         )
-        levels = np.log(speeds + _FLOOR)  # (lags, 4)
-        changes = np.log(change.sum(-1) * _PER_CELL + np.float32(0.3))
-        smooth = self._smoothed(np.stack([flow[0], flow[1], np.log(own + _FLOOR)], axis=1), now)
+        levels = np.log(speeds + FLOOR)  # (lags, 4)
+        changes = np.log(change.sum(-1) * _PER_CELL + np.float32(LEAST_CHANGE))
+        smooth = self._smoothed(np.stack([flow[0], flow[1], np.log(own + FLOOR)], axis=1), now)
         earlier = self._smooth[[max(now - j, 0) % len(self._smooth) for j in BACK]]  # (back, lags, 3, cells)
         turns, starts = _compared(smooth, earlier)
         return np.concatenate([levels, changes[:, None], turns, starts], axis=1).reshape(-1)
 
     def _smoothed(self, newest: Floats, now: int) -> Floats:
         """The running mean with the newest values in it, (lags, 3, cells); kept for later."""
-        weight = np.float32(max(1 - 0.5 ** (1 / _HALF_LIFE), 1 / (now + 1)))
+        weight = np.float32(max(LEAST_WEIGHT, 1 / (now + 1)))
         before = self._smooth[(now - 1) % len(self._smooth)] if now else newest
         smooth: Floats = np.asarray(before + weight * (newest - before), np.float32)
         self._smooth[now % len(self._smooth)] = smooth
@@ -121,13 +122,13 @@ def _compared(smooth: Floats, earlier: Floats) -> tuple[Floats, Floats]:
     norms = np.sqrt(np.einsum("lf,lf->l", shifted, shifted) * np.einsum("blf,blf->bl", old, old))
     turn = (1 - dots / np.maximum(norms, np.float32(1e-6))) / 2
     moved = flow - old
-    distance = np.sqrt(np.einsum("blf,blf->bl", moved, moved)) * np.float32(1 / _BLOCKS)
-    turns = np.stack([turn, np.log(distance + _FLOOR)], axis=-1)  # (back, lags, 2)
+    distance = np.sqrt(np.einsum("blf,blf->bl", moved, moved)) * np.float32(1 / BLOCKS)
+    turns = np.stack([turn, np.log(distance + FLOOR)], axis=-1)  # (back, lags, 2)
     gain = np.sort(smooth[:, 2] - earlier[:, :, 2], axis=-1)  # (back, lags, cells)
     starts = np.stack(
         [
-            gain[..., -_MOST:].sum(-1) * np.float32(1 / _MOST),
-            gain[..., :_MOST].sum(-1) * np.float32(1 / _MOST),
+            gain[..., -MOST:].sum(-1) * np.float32(1 / MOST),
+            gain[..., :MOST].sum(-1) * np.float32(1 / MOST),
             np.abs(gain).sum(-1) * _PER_CELL,
         ],
         axis=-1,
@@ -166,13 +167,13 @@ def block_flow(picture: Floats, before: Floats) -> tuple[Floats, Floats]:
     factors = ((right, right), (right, down), (down, down), (right, change), (down, change), (change, change))
     for out, (one, other) in zip(products, factors, strict=True):
         np.multiply(one, other, out=out)
-    means = (_BOX @ products) @ _BOX.T  # (6, n, 14, 14); each a small product, which BLAS does in one thread
-    a, b, c, d, e, squares = means.reshape(6, len(before), _CELLS)
-    a = a + _STIFF
-    c = c + _STIFF
+    means = (BOX @ products) @ BOX.T  # (6, n, 14, 14); each a small product, which BLAS does in one thread
+    a, b, c, d, e, squares = means.reshape(6, len(before), CELLS)
+    a = a + STIFF
+    c = c + STIFF
     flow = np.stack([b * e - c * d, b * d - a * e])
     flow /= a * c - b * b
-    return np.minimum(np.maximum(flow, -_FASTEST), _FASTEST), np.sqrt(np.maximum(squares, 0))
+    return np.minimum(np.maximum(flow, -FASTEST), FASTEST), np.sqrt(np.maximum(squares, 0))
 
 
 def _gradients(z: Floats) -> tuple[Floats, Floats]:
@@ -190,9 +191,9 @@ def _gradients(z: Floats) -> tuple[Floats, Floats]:
 
 def _box() -> Floats:
     """Weights (14, 56) of the mean over each block of 4 and its two neighbours, the borders repeated."""
-    blocks = np.repeat(np.eye(_BLOCKS), _BLOCK, axis=1) / _BLOCK
+    blocks = np.repeat(np.eye(BLOCKS), _BLOCK, axis=1) / _BLOCK
     ends = np.pad(blocks, ((1, 1), (0, 0)), mode="edge")
     return np.asarray((ends[:-2] + ends[1:-1] + ends[2:]) / 3, np.float32)
 
 
-_BOX = _box()
+BOX = _box()

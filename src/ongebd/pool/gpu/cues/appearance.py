@@ -6,8 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ongebd.estimator.cues.appearance import _FIRST, _FLOOR, _K, _LENGTH, _SECOND, _SPLIT, _TINY, _plan
+from ongebd.estimator.cues.appearance import FIRST, FLOOR, LENGTH, NOVELTY, SECOND, SPLIT, TINY, window_plan
 from ongebd.pool.gpu.cues.history import with_newest
+
+_K = len(NOVELTY)
 
 
 class BatchedAppearance:
@@ -24,16 +26,16 @@ class BatchedAppearance:
     """
 
     def __init__(self, dim: int, device: torch.device) -> None:
-        plans = [_plan(count) for count in range(1, _LENGTH + 1)]
+        plans = [window_plan(count) for count in range(1, LENGTH + 1)]
 
         def stacked(name: str) -> Tensor:
             return torch.from_numpy(np.stack([getattr(plan, name) for plan in plans])).to(device)
 
         self._windows, self._halves, self._enough = stacked("windows"), stacked("halves"), stacked("enough")
-        self._first = torch.from_numpy(_FIRST).to(device)
-        self._second = torch.from_numpy(_SECOND).to(device)
-        self._features = torch.zeros(1, _LENGTH - 1, dim, dtype=torch.bfloat16, device=device)
-        self._gram = torch.zeros(1, _LENGTH - 1, _LENGTH - 1, device=device)
+        self._first = torch.from_numpy(FIRST).to(device)
+        self._second = torch.from_numpy(SECOND).to(device)
+        self._features = torch.zeros(1, LENGTH - 1, dim, dtype=torch.bfloat16, device=device)
+        self._gram = torch.zeros(1, LENGTH - 1, LENGTH - 1, device=device)
 
     def initial(self, streams: int) -> tuple[Tensor, Tensor]:
         """No feature, and products of none."""
@@ -57,7 +59,7 @@ class BatchedAppearance:
         dots = (recent.float() * recent[:, :1].float()).sum(-1)  # (B, 60)
         below = torch.cat([dots[:, 1:, None], past_gram], dim=2)
         gram = torch.cat([dots[:, None], below], dim=1)  # (B, 60, 60)
-        place = seen.clamp_max(_LENGTH - 1)
+        place = seen.clamp_max(LENGTH - 1)
         cues = self._cues(gram.double(), place)
         return cues, recent[:, :-1], gram[:, :-1, :-1]
 
@@ -67,20 +69,20 @@ class BatchedAppearance:
         squares = (weighed * windows).sum(-1)
         products = (weighed[:, self._first] * windows[:, self._second]).sum(-1)  # (B, pairs)
         lengths = (squares[:, self._first] * squares[:, self._second]).sqrt()
-        error = ((1.0 - products / lengths.clamp_min(_TINY)) / 2.0).clamp_min(0.0)
-        log_error = (error + _FLOOR).log()
+        error = ((1.0 - products / lengths.clamp_min(TINY)) / 2.0).clamp_min(0.0)
+        log_error = (error + FLOOR).log()
 
-        norms = gram.diagonal(dim1=1, dim2=2).sqrt().clamp_min(_TINY)
+        norms = gram.diagonal(dim1=1, dim2=2).sqrt().clamp_min(TINY)
         halves = self._halves[place] / norms[:, None]  # (B, 2 K, 60): the newer halves, then the older
         weighed = torch.bmm(halves, gram)
         alike = (weighed * halves).sum(-1)
         between = (weighed[:, :_K] * halves[:, _K:]).sum(-1)
         novelty = ((alike[:, :_K] + alike[:, _K:]) / 2.0 - between).clamp_min(0.0) * self._enough[place]
         parts = [
-            error[:, :_SPLIT],
-            log_error[:, :_SPLIT],
-            error[:, _SPLIT:],
-            log_error[:, _SPLIT:],
-            (novelty + _FLOOR).log(),
+            error[:, :SPLIT],
+            log_error[:, :SPLIT],
+            error[:, SPLIT:],
+            log_error[:, SPLIT:],
+            (novelty + FLOOR).log(),
         ]
         return torch.cat(parts, dim=1).float()

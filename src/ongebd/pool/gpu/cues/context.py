@@ -5,10 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ongebd.estimator.cues.context import _HALF_LIFE, CONTEXT
+from ongebd.estimator.cues.context import CONTEXT, LEAST_WEIGHT
 from ongebd.pool.gpu.cues.history import frames_ago, weight_of_newest, with_newest
-
-_LEAST = 1 - 0.5 ** (1 / _HALF_LIFE)
 
 
 class BatchedContext:
@@ -45,5 +43,5 @@ class BatchedContext:
         lagged = frames_ago(recent, self._lags, seen).flatten(1)
         before = torch.where(seen[:, None] > 0, mean, cues)
         above = cues - before
-        weight = weight_of_newest(_LEAST, seen, 2)
+        weight = weight_of_newest(LEAST_WEIGHT, seen, 2)
         return torch.cat([lagged, above], dim=1), recent[:, :-1], before + weight[:, None] * above

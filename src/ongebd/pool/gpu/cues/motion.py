@@ -6,26 +6,25 @@ import torch
 from torch import Tensor
 
 from ongebd.estimator.cues.motion import (
-    _BLOCKS,
-    _BOX,
-    _CELLS,
-    _FASTEST,
-    _FEW,
-    _FLOOR,
-    _HALF_LIFE,
-    _MOST,
-    _STIFF,
     BACK,
+    BLOCKS,
+    BOX,
+    CELLS,
+    FASTEST,
+    FEW,
+    FLOOR,
     LAGS,
+    LEAST_CHANGE,
+    LEAST_WEIGHT,
+    MOST,
     SIDE,
+    STIFF,
 )
 from ongebd.pool.gpu.cues.history import frames_ago, weight_of_newest, with_newest
 
-_LEAST = 1 - 0.5 ** (1 / _HALF_LIFE)
 # Plain numbers, which a compiler takes for constants.
-_LEAST_SPEED, _STIFFNESS, _AT_MOST = float(_FLOOR), float(_STIFF), float(_FASTEST)
-_LEAST_CHANGE = 0.3
-_MIDDLE = slice(_CELLS // 2 - 1, _CELLS // 2 + 1)
+_LEAST_SPEED, _STIFFNESS, _AT_MOST = float(FLOOR), float(STIFF), float(FASTEST)
+_MIDDLE = slice(CELLS // 2 - 1, CELLS // 2 + 1)
 
 
 class BatchedMotion:
@@ -41,9 +40,9 @@ class BatchedMotion:
     def __init__(self, device: torch.device) -> None:
         self._lags = torch.tensor(LAGS, device=device)
         self._back = torch.tensor(BACK, device=device)
-        self._box = torch.from_numpy(_BOX).to(device)
+        self._box = torch.from_numpy(BOX).to(device)
         self._pictures = torch.zeros(1, max(LAGS), SIDE, SIDE, device=device)
-        self._smooth = torch.zeros(1, max(BACK), len(LAGS), 3, _CELLS, device=device)
+        self._smooth = torch.zeros(1, max(BACK), len(LAGS), 3, CELLS, device=device)
 
     def initial(self, streams: int) -> tuple[Tensor, Tensor]:
         """No pictures, and no motion."""
@@ -77,16 +76,16 @@ class BatchedMotion:
             [
                 torch.hypot(camera[:, :, 0, 0], camera[:, :, 1, 0]),
                 speed.mean(-1),
-                own.sort(-1).values[..., -_FEW:].mean(-1),
+                own.sort(-1).values[..., -FEW:].mean(-1),
                 own.mean(-1),
             ],
             dim=-1,
         )
         levels = (speeds + _LEAST_SPEED).log()  # (B, lags, 4)
-        changes = (change.mean(-1, keepdim=True) + _LEAST_CHANGE).log()  # (B, lags, 1)
+        changes = (change.mean(-1, keepdim=True) + LEAST_CHANGE).log()  # (B, lags, 1)
 
         newest = torch.cat([flow, (own + _LEAST_SPEED).log()[:, :, None]], dim=2)  # (B, lags, 3, 196)
-        weight = weight_of_newest(_LEAST, seen, 1).view(-1, 1, 1, 1)
+        weight = weight_of_newest(LEAST_WEIGHT, seen, 1).view(-1, 1, 1, 1)
         before = torch.where((seen > 0).view(-1, 1, 1, 1), smooth[:, 0], newest)
         now = before + weight * (newest - before)
         history = with_newest(now, smooth)
@@ -118,10 +117,10 @@ def _compared(now: Tensor, earlier: Tensor) -> tuple[Tensor, Tensor]:
     dots = (shifted * old).sum(-1)  # (B, back, lags)
     norms = (shifted.square().sum(-1) * old.square().sum(-1)).sqrt()
     turn = (1 - dots / norms.clamp_min(1e-6)) / 2
-    distance = (flow - old).square().sum(-1).sqrt() / _BLOCKS
+    distance = (flow - old).square().sum(-1).sqrt() / BLOCKS
     gain = (now[..., 2, :] - earlier[..., 2, :]).sort(-1).values  # (B, back, lags, 196)
     turns = torch.stack([turn, (distance + _LEAST_SPEED).log()], dim=-1)
-    starts = [gain[..., -_MOST:].mean(-1), gain[..., :_MOST].mean(-1), gain.abs().mean(-1)]
+    starts = [gain[..., -MOST:].mean(-1), gain[..., :MOST].mean(-1), gain.abs().mean(-1)]
     return _by_lag(turns), _by_lag(torch.stack(starts, dim=-1))
 
 
