@@ -17,8 +17,8 @@ from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColum
 from ongebd.cli.bars import StderrBar
 from ongebd.cli.tables import print_tables
 from ongebd.cli.usage import strict
+from ongebd.common.tables import Table
 from ongebd.errors import ConfigError, MissingExtraError
-from ongebd.lab.evaluation.report_tables import Table
 
 app = App(
     name="experiment",

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ongebd.lab.evaluation.report_tables import Table
+from ongebd.common.tables import Table
 
 UNBOUNDED = 160
 """Columns where the output is no terminal."""
@@ -52,19 +52,19 @@ def print_tables(tables: Sequence[Table], last: str) -> None:
 
 def _print_facts(table: Table, console: Console) -> None:
     """Pairs of a name and a text: as a table, or where a word is too long for that, one below the other."""
-    names = max(cell_len(row[0]) for row in table.rows)
-    word = max((cell_len(word) for row in table.rows for word in row[1].split()), default=0)
+    names = max(cell_len(row[0]) for row in table.texts)
+    word = max((cell_len(word) for row in table.texts for word in row[1].split()), default=0)
     if names + word + 2 * _FRAME + 1 <= console.width:
         console.print(_rich(table, range(2)))
         return
     console.print(Text(table.title, "italic"))
-    for name, text in table.rows:
+    for name, text in table.texts:
         console.print(Text.assemble((f"{name}: ", "bold"), text), soft_wrap=True)
 
 
 def _fitting(table: Table, width: int) -> Iterator[RichTable]:
     """The table, or parts of it with some of the columns each and the first one in all."""
-    cells = list(zip(table.header, *table.rows, strict=True))
+    cells = list(zip(table.header, *table.texts, strict=True))
     widths = [max(map(cell_len, column)) for column in cells]
     words = max(cell_len(word) for cell in cells[0] for word in [*cell.split(), ""])
     least = min(widths[0], max(words, min(16, width // 3)), max(8, width // 2))
@@ -93,6 +93,6 @@ def _rich(table: Table, columns: Sequence[int]) -> RichTable:
             overflow="fold",
             no_wrap=not first and not facts,
         )
-    for row in table.rows:
+    for row in table.texts:
         result.add_row(*(Text(row[place]) for place in columns))
     return result

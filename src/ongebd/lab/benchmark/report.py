@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from ongebd.common.tables import NOTHING, Table, markdown_section
 from ongebd.lab.benchmark.paper import PAPER
 from ongebd.lab.benchmark.plot import draw
 from ongebd.lab.benchmark.result import BenchResult, MethodResult, to_json
 from ongebd.lab.benchmark.timing import Cell, Spread, percentiles, ratio
 from ongebd.lab.benchmark.video import PYSCENEDETECT
-from ongebd.lab.evaluation.report import markdown_table, write_files
-from ongebd.lab.evaluation.report_tables import NOTHING, Table
+from ongebd.lab.evaluation.report import write_files
 
 FILES = ("bench.md", "bench.json", "bench.png")
 PEERS = {"PySceneDetect": PYSCENEDETECT, "TransNetV2": "transnetv2"}
@@ -47,11 +47,9 @@ def headline(result: BenchResult) -> str:
 
 def to_markdown(result: BenchResult, picture: str | None = None) -> str:
     """The report as Markdown."""
-    parts = ["# Speed", "", headline(result) + ".", ""]
-    for table in bench_tables(result):
-        parts += markdown_table(table)
-    parts += [f"![frames a second]({picture})", ""] if picture else []
-    return "\n".join(parts)
+    parts = ["# Speed", headline(result) + ".", *map(markdown_section, bench_tables(result))]
+    parts += [f"![frames a second]({picture})"] if picture else []
+    return "\n\n".join(parts) + "\n"
 
 
 def write_bench(result: BenchResult, folder: Path) -> list[Path]:

@@ -10,16 +10,15 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ongebd.common.tables import escaped, markdown_section
 from ongebd.errors import ConfigError
 from ongebd.lab.evaluation.evaluation import Evaluation
 from ongebd.lab.evaluation.pictures import PICTURES, draw_pictures
 from ongebd.lab.evaluation.report_json import Json, to_json
-from ongebd.lab.evaluation.report_tables import Table, headline, report_tables
+from ongebd.lab.evaluation.report_tables import headline, report_tables
 
 REPORT_FILES = ("report.md", "report.json", *PICTURES)
 
-# What Markdown would take for its own, and what a terminal would.
-_MARKS = re.compile(r"[\\`*<>\[\]|~$&]|(?<![^\W_])_|_(?![^\W_])")
 _CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 
@@ -40,7 +39,7 @@ def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
     """
     pictures = draw_pictures(evaluation)
     contents = {
-        "report.md": to_markdown(evaluation, list(pictures)).encode(),
+        "report.md": to_markdown(evaluation, pictures).encode(),
         "report.json": _json(to_json(evaluation)),
         **pictures,
     }
@@ -109,31 +108,9 @@ def check_folder(folder: Path) -> None:
         raise ConfigError(f"--out {folder}: nothing can be written there; name another folder")
 
 
-def to_markdown(evaluation: Evaluation, pictures: list[str]) -> str:
+def to_markdown(evaluation: Evaluation, pictures: Iterable[str]) -> str:
     """The report as Markdown, with links to its pictures."""
-    parts = ["# Evaluation of event boundaries", "", _plain(headline(evaluation)) + ".", ""]
-    for table in report_tables(evaluation):
-        parts += markdown_table(table)
-    for name in pictures:
-        parts += [f"![{Path(name).stem.replace('_', ' ')}]({name})", ""]
-    return "\n".join(parts)
-
-
-def markdown_table(table: Table) -> list[str]:
-    """A table as lines of Markdown: its title, itself and its notes."""
-    lines = [f"## {_plain(table.title)}", "", _row(table.header), _row(["---"] * len(table.header))]
-    lines += [_row(row) for row in table.rows]
-    lines.append("")
-    for note in table.notes:
-        lines += [_plain(note), ""]
-    return lines
-
-
-def _row(cells: object) -> str:
-    assert isinstance(cells, list | tuple)
-    return "| " + " | ".join(_plain(str(cell).strip()) for cell in cells) + " |"
-
-
-def _plain(text: str) -> str:
-    """Text as Markdown that shows just that text."""
-    return _MARKS.sub(lambda mark: f"\\{mark[0]}", text)
+    parts = ["# Evaluation of event boundaries", escaped(headline(evaluation)) + "."]
+    parts += map(markdown_section, report_tables(evaluation))
+    parts += [f"![{Path(name).stem.replace('_', ' ')}]({name})" for name in pictures]
+    return "\n\n".join(parts) + "\n"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from ongebd.common.tables import NOTHING, Table
 from ongebd.common.text import printable
 from ongebd.data.numbers import videos
 from ongebd.lab.evaluation.bootstrap import Interval
@@ -22,32 +22,6 @@ FIGURE_NAMES = {
     "relative 0.05": "Rel.Dis 0.05",
     **{f"absolute {seconds}": f"± {seconds} s" for seconds in ABSOLUTE},
 }
-NOTHING = "–"
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of text.
-
-    Attributes:
-        title: Above it.
-        header: Its columns' names.
-        rows: Cells, as many in each row as columns.
-        notes: Lines below it.
-
-    Names of files and videos stand in all of them, so whatever is in those that is not printable is escaped.
-    """
-
-    title: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    notes: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "title", printable(self.title))
-        object.__setattr__(self, "header", tuple(map(printable, self.header)))
-        object.__setattr__(self, "rows", tuple(tuple(map(printable, row)) for row in self.rows))
-        object.__setattr__(self, "notes", tuple(map(printable, self.notes)))
 
 
 def report_tables(evaluation: Evaluation) -> list[Table]:
