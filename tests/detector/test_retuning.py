@@ -43,7 +43,7 @@ def test_errors_and_moments_are_those_of_an_untouched_stream_and_the_threshold_i
 def test_a_head_with_hysteresis_keeps_whether_it_was_positive():
     model = ongebd.load("immediate")
     detector = model.stream()
-    head = detector._head
+    head = detector._judge.head
     assert isinstance(head, HysteresisHead)
     head.is_boundary = True
     detector.retune(model.configured(sensitivity=0.8))

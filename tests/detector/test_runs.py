@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ongebd.detector.boundary_runs import BoundaryRuns
+from ongebd.detector.heads import BoundaryRuns
 from ongebd.errors import ConfigError
 from ongebd.types import Boundary
 

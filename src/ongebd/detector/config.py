@@ -8,8 +8,7 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, Self
 
-from ongebd.detector.boundary_runs import BoundaryRuns
-from ongebd.detector.heads import OBD, Head, make_head
+from ongebd.detector.heads import OBD, BoundaryRuns, Head, make_head
 from ongebd.errors import ConfigError, a_number, a_whole_number
 from ongebd.estimator import BoundaryDiscriminator
 from ongebd.video.sampling import exact_rate

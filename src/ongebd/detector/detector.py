@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
 from typing import NoReturn
@@ -14,8 +11,8 @@ import numpy as np
 from ongebd.backbones import Backbone
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.due import Due, in_seconds
-from ongebd.detector.outbox import Outbox, pending
-from ongebd.detector.retuning import check_retuning, retune_head
+from ongebd.detector.judge import Judge
+from ongebd.detector.retuning import check_retuning
 from ongebd.detector.scorers import AnticipationScorer, Scorer
 from ongebd.errors import ConfigError, FeatureError
 from ongebd.estimator import Anticipator, cosine_error
@@ -67,12 +64,8 @@ class OnlineDetector:
         self._scorer: Scorer = (
             AnticipationScorer(method, error, backbone.dim) if isinstance(method, Anticipator) else method
         )
-        self._head = config.new_head()
-        self._runs = config.runs()
+        self._judge = Judge(config, self._scorer)
         self.latency = float(self._scorer.latency / config.rate()) if self._scorer.latency else 0.0
-        self._held: deque[tuple[int, float]] = deque()  # frames without a verdict: (index, time)
-        self._outbox = Outbox()
-        self._index = 0
         self._time: float | None = None
         self._due = Due(config.rate())
 
@@ -84,9 +77,8 @@ class OnlineDetector:
     def reset(self) -> None:
         """Forget everything seen: the next frame is the first of a new stream."""
         self._due.restart()
-        self._index = 0
-        self._outbox.clear()
-        self._forget()
+        self._judge.reset()
+        self._time = None
 
     def due(self, time: float | Fraction) -> bool:
         """Whether a frame shown at this time is one of those that make up the settings' `fps`.
@@ -104,7 +96,7 @@ class OnlineDetector:
         Raises:
             ConfigError: The time is no number.
         """
-        return self._due(time, self._index)
+        return self._due(time, self._judge.frames)
 
     def update(self, frame: ImageU8, time: float | Fraction) -> Decision:
         """Take the next frame.
@@ -121,16 +113,16 @@ class OnlineDetector:
         Raises:
             FeatureError: The picture has another type or shape, or its feature is NaN, infinite or zero.
         """
-        in_seconds(time, self._index)  # refused before any work
+        in_seconds(time, self._judge.frames)  # refused before any work
         return self.update_feature(self._backbone.embed(self._backbone.crop(frame)[np.newaxis])[0], time)
 
     def update_feature(self, feature: Feature, time: float | Fraction) -> Decision:
         """Take the next frame's feature, float32, shape (D,), in place of the picture; else as `update`."""
-        time = in_seconds(time, self._index)
+        time = in_seconds(time, self._judge.frames)
         feature = self._checked(feature, time)
         if self._time is not None and time < self._time:
-            self._begin_anew()
-
+            self._judge.break_off()
+            self._time = None
         score = self._scorer.update(feature, time)
         if score is not None and not isfinite(score):
             anticipates = isinstance(self._scorer, AnticipationScorer)
@@ -139,19 +131,15 @@ class OnlineDetector:
                 f"{self._where(time)}: {what} has NaN or infinity in it; check the weights"
                 f" of {self._scorer.name}"
             )
-        self._held.append((self._index, time))
-        self._index += 1
         self._time = time
-        if len(self._held) <= self._scorer.latency:
-            return self._outbox.hand_over(pending(self._index - 1, time))
-        return self._outbox.hand_over(self._judge(score, time))
+        return self._judge.take(time, score)
 
     def drain(self) -> list[Decision]:
         """Say that the stream is over: the decisions that a look-ahead still held back.
 
         For an online method there are none. `flush` gives the boundary that is open after them.
         """
-        return [*self._outbox.rest(), *map(self._outbox.hand_over, self._held_back())]
+        return self._judge.drain()
 
     def flush(self) -> Boundary | None:
         """Say that the stream is over: the boundary still open, if there is one.
@@ -159,15 +147,14 @@ class OnlineDetector:
         After a method with a look-ahead there may be several, where `drain` was not called before: call it
         until it returns None.
         """
-        self._outbox.owe(decision.boundary for decision in self._held_back())
-        self._outbox.owe([self._runs.flush()])
-        return self._outbox.next_boundary()
+        return self._judge.flush()
 
     def new_epoch(self) -> Boundary | None:
         """Begin anew after a break in the source; frame numbers go on. Returns what `flush` would."""
         self._due.restart()
-        self._begin_anew()
-        return self._outbox.next_boundary()
+        self._judge.break_off()
+        self._time = None
+        return self._judge.flush()
 
     def retune(self, config: StreamConfig) -> None:
         """Judge with another τ or threshold from the next score on. Nothing that was seen is forgotten.
@@ -180,7 +167,7 @@ class OnlineDetector:
             ConfigError: They differ in more, or the stream's head has neither.
         """
         check_retuning(self.config, config)
-        retune_head(self._head, config)
+        self._judge.retune(config)
         self.config = config
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -188,46 +175,8 @@ class OnlineDetector:
             "a detector can neither be copied nor pickled: begin another with model.stream(detector.config)"
         )
 
-    def _begin_anew(self) -> None:
-        self._outbox.keep(self._held_back())
-        self._outbox.owe([self._runs.flush()])
-        self._forget()
-
-    def _held_back(self) -> Iterator[Decision]:
-        """The decisions on the frames that are held, their verdicts by what is known now."""
-        if self._held:
-            now = self._held[-1][1]
-            # (Of what the scorer has, the others were told at an earlier drain.)
-            for score in self._scorer.flush()[-len(self._held) :]:
-                yield self._judge(score, now)
-
-    def _judge(self, score: float | None, now: float) -> Decision:
-        """The decision on the oldest frame held, its verdict being known at `now`, in seconds."""
-        index, time = self._held.popleft()
-        head = self._head
-        if score is None:  # nothing to compare it with: no score joins the head's, and no run ends
-            return Decision(index, time, 0.0, head.mean, head.std, 0.0, head.threshold, False, False)
-        head.update(score)
-        step = self._runs.update(time, head.is_boundary, head.z, now)
-        boundary = step.boundary
-        if boundary is not None and now > boundary.decided:
-            boundary = replace(boundary, decided=now)
-        return Decision(
-            index,
-            time,
-            score,
-            head.mean,
-            head.std,
-            head.z,
-            head.threshold,
-            head.is_boundary,
-            head.ready,
-            step.onset,
-            boundary,
-        )
-
     def _where(self, time: float) -> str:
-        return f"frame {self._index} at {time:.3f} s"
+        return f"frame {self._judge.frames} at {time:.3f} s"
 
     def _checked(self, feature: Feature, time: float) -> Feature:
         """The feature in float32, in which it is kept; or an error that names the frame."""
@@ -249,10 +198,3 @@ class OnlineDetector:
         if square == 0.0:
             raise FeatureError(f"{where}: the feature has norm zero; check the backbone's weights")
         return feature
-
-    def _forget(self) -> None:
-        self._held.clear()
-        self._time = None
-        self._scorer.reset()
-        self._head.reset()
-        self._runs.reset()

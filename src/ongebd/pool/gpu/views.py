@@ -46,6 +46,7 @@ class Said:
     """
 
     def __init__(self, views: Views) -> None:
+        self.latency = views.latency
         self._views = views
         self._said: deque[Sequence[float]] = deque(maxlen=views.latency + 1)
         self._seen = 0
@@ -56,9 +57,9 @@ class Said:
         self._seen += 1
         return self._score_of(self._seen - 1 - self._views.latency)
 
-    def rest(self, frames: int) -> list[float | None]:
-        """The scores of the last frames by what is said now; there were so many at least."""
-        return [self._score_of(frame) for frame in range(self._seen - frames, self._seen)]
+    def flush(self) -> list[float | None]:
+        """The scores of the last `latency` frames, or of those that there were, by what is said now."""
+        return [self._score_of(frame) for frame in range(max(0, self._seen - self.latency), self._seen)]
 
     def reset(self) -> None:
         """Forget everything."""
