@@ -19,7 +19,7 @@ from ongebd.errors import ConfigError
 from ongebd.estimator import Anticipator
 from ongebd.estimator.learned import LearnedScorer, learned_facts, learned_model
 
-# Chosen on 66 real clips rated by a model: see docs/calibration.md. Δ and L are the paper's; its τ of 1.5
+# Chosen on 66 real clips rated by a model: see docs/methods.md. Δ and L are the paper's; its τ of 1.5
 # belongs to a trained anticipator. The floor on the error keeps sensor noise and compression silent.
 UNTRAINED = StreamConfig(
     fps=24.0, tau=2.5, delta=21, window=8, warmup=8, min_std=0.004, min_error=0.02, min_gap=0.5, max_run=1.0
