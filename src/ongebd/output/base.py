@@ -129,12 +129,13 @@ class TextOut:
     A write that fails half-way (full disk) is taken back from a file, which then ends with a whole record.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, option: str = "--out") -> None:
+        self._option = option  # of the command line, which names the target
         self._file: io.FileIO | None = None
         self._stream: TextIO | None = None
         if isinstance(target, str | Path):
             self.name = printable(str(target))
-            with writing(self.name):
+            with writing(self.name, self._option):
                 self._file = io.FileIO(target, "w")
             self.encoding = "utf-8"
         else:
@@ -146,7 +147,7 @@ class TextOut:
     def write(self, text: str) -> None:
         """Write one record or more, whole. Characters that the encoding lacks are written as escapes."""
         data = text.encode(self.encoding, "backslashreplace")
-        with writing(self.name):
+        with writing(self.name, self._option):
             if self._file is not None:
                 self._write_whole(self._file, data)
             elif self._stream is not None:
@@ -167,12 +168,12 @@ class TextOut:
     def close(self) -> None:
         """Close the file; a stream that was handed in stays open."""
         if self._file is not None:
-            with writing(self.name):
+            with writing(self.name, self._option):
                 self._file.close()
 
 
 @contextlib.contextmanager
-def writing(name: str | Path) -> Iterator[None]:
+def writing(name: str | Path, option: str = "--out") -> Iterator[None]:
     """Turn what goes wrong while `name` is written into one line for the user.
 
     A broken pipe passes as it is: the reader went away, which is no mistake.
@@ -186,7 +187,7 @@ def writing(name: str | Path) -> Iterator[None]:
         mend = (
             "free some space or write elsewhere" if cause == "No space left on device" else "write elsewhere"
         )
-        raise OngebdError(f"cannot write {printable(str(name))}: {cause} ({mend}, see --out)") from problem
+        raise OngebdError(f"cannot write {printable(str(name))}: {cause} ({mend}, see {option})") from problem
 
 
 def rounded(value: float) -> float | None:

@@ -19,31 +19,22 @@ Record = dict[str, Any]
 class JsonlSink(QuietSink):
     """Writes one JSON object a line. All times are in seconds, rounded to the microsecond."""
 
-    def __init__(self, target: Target, header: RunHeader) -> None:
-        self._out = TextOut(target)
-        self._write(header_record(header))
+    def __init__(self, target: Target, header: RunHeader, option: str = "--out") -> None:
+        self._out = TextOut(target, option)
+        self.write(header_record(header))
 
     def boundary(self, boundary: Boundary) -> None:
         """Write a `boundary` record."""
-        record: Record = {
-            "type": "boundary",
-            "time": rounded(boundary.time),
-            "onset": rounded(boundary.onset),
-            "decided": rounded(boundary.decided),
-            "score": rounded(boundary.score),
-        }
-        if boundary.onset_known is not None:
-            record["onset_known"] = rounded(boundary.onset_known)
-        self._write(record)
+        self.write({"type": "boundary", **boundary_fields(boundary)})
 
     def epoch(self, epoch: Epoch) -> None:
         """Write an `epoch` record."""
         reason = public_name(epoch.reason)
-        self._write({"type": "epoch", "epoch": epoch.number, "time": rounded(epoch.time), "reason": reason})
+        self.write({"type": "epoch", "epoch": epoch.number, "time": rounded(epoch.time), "reason": reason})
 
     def close(self, end: RunEnd) -> None:
         """Write the `end` record. A file without one is of a run that was killed."""
-        self._write(
+        self.write(
             {
                 "type": "end",
                 "complete": end.complete,
@@ -55,10 +46,24 @@ class JsonlSink(QuietSink):
         )
         self._out.close()
 
-    def _write(self, record: Record) -> None:
+    def write(self, *records: Record) -> None:
+        """Write records of any type: all of them, or none."""
         # A lone surrogate (of a file name that is not UTF-8) leaves TextOut as \udcXX, just as JSON has it.
         only_ascii = self._out.encoding.lower().replace("-", "") != "utf8"
-        self._out.write(json.dumps(record, ensure_ascii=only_ascii, allow_nan=False) + "\n")
+        lines = (json.dumps(record, ensure_ascii=only_ascii, allow_nan=False) + "\n" for record in records)
+        self._out.write("".join(lines))
+
+
+def boundary_fields(boundary: Boundary) -> Record:
+    """The times and the score of a boundary, as JSON has them."""
+    known = boundary.onset_known
+    fields: Record = {
+        "time": rounded(boundary.time),
+        "onset": rounded(boundary.onset),
+        "decided": rounded(boundary.decided),
+        "score": rounded(boundary.score),
+    }
+    return fields if known is None else {**fields, "onset_known": rounded(known)}
 
 
 def header_record(header: RunHeader) -> Record:
