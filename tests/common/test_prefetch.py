@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from ongebd.video import prefetch
+from ongebd.common.prefetch import prefetch
 
 NAME = "decode-in-test"
 

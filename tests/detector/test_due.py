@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import ongebd
 from ongebd.detector import StreamConfig, load
 from ongebd.video import VideoReader
-from ongebd.video.sampling import Sampler
+from ongebd.video.timing import Sampler
 
 
 @pytest.fixture(scope="module")

@@ -113,7 +113,7 @@ def test_one_bad_video_does_not_stop_the_rest_and_is_tried_again(
     recorded = {failure.id: failure.reason for failure in Failures(store.path).read()}
     assert set(recorded) == {"v001", "gone", "folder"}
     assert recorded["v001"] == outcome["v001"].reason
-    assert "is not a video that can be read" in recorded["v001"]
+    assert "can't read it as a video" in recorded["v001"]
     assert "no such file" in recorded["gone"]
     assert "is a directory" in recorded["folder"]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ongebd.video.clock import Clock
+from ongebd.video.timing import Clock
 
 MS = Fraction(1, 1000)
 stamps = st.one_of(st.none(), st.integers(-5000, 5000))

@@ -11,8 +11,7 @@ import pytest
 
 from ongebd.errors import ConfigError, SourceError
 from ongebd.video import VideoReader
-from ongebd.video.connecting import Connecting, PipeEnd
-from ongebd.video.interruption import interruptible
+from ongebd.video.connecting import Connecting, PipeEnd, interruptible
 
 
 def in_a_moment(event: threading.Event, seconds: float = 0.3) -> threading.Timer:

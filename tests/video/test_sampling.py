@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ongebd.errors import ConfigError
 from ongebd.video import VideoReader
-from ongebd.video.sampling import Sampler, exact_rate
+from ongebd.video.timing import Sampler, exact_rate
 
 rates = st.fractions(Fraction(1, 2), 120, max_denominator=1001)
 gaps = st.lists(st.fractions(0, 2, max_denominator=1000), min_size=1, max_size=120)
@@ -78,9 +78,7 @@ def test_a_slower_source_gives_each_frame_once_and_says_so_once(tmp_path, make_v
     video, frames = read(path, fps=24)
     assert [frame.time for frame in frames] == [Fraction(n, 10) for n in range(40)]
     (warning,) = video.warnings
-    assert warning == (
-        "the source gives 10 frames/s, fewer than the 24 asked for: each is used once, none is invented"
-    )
+    assert warning == ("the source has only 10 frames/s, fewer than 24; every frame is used once")
 
 
 def test_a_faster_source_is_thinned_without_a_word(tmp_path, make_video, make_numbered, read, read_number):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ongebd.video.clock import Unwrapped
+from ongebd.video.timing import Unwrapped
 
 B_FRAMES = {"preset": "medium", "bf": "3"}
 STEADY = [Fraction(n, 25) for n in range(30)]
@@ -59,7 +59,7 @@ def test_without_timestamps_a_stated_rate_is_assumed_with_one_warning(
     video, frames = read(path)
     assert [frame.time for frame in frames] == STEADY
     (warning,) = video.warnings
-    assert "30 frames have no timestamp: 25 frames/s assumed" in warning
+    assert "frames without a timestamp: 30; using 25 frames/s; set --source-fps" in warning
     assert {frame.pts for frame in frames} == {None}
 
 
@@ -203,7 +203,7 @@ def test_presentation_stamps_in_the_order_of_decoding_are_not_believed(
     assert times == sorted(times)
     assert max(abs(float(time - n * Fraction(1, 25))) for n, time in enumerate(times)) <= 2 / 25
     assert video.epochs == []
-    assert video.warnings == ["its presentation times are out of order: decoding times are used instead"]
+    assert video.warnings == ["presentation times are out of order; using decoding times"]
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(53, 40), 960, 90000])

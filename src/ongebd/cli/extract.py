@@ -23,7 +23,7 @@ from ongebd.data.labels import read_ids
 from ongebd.errors import ConfigError
 from ongebd.features import ExtractConfig, Extracted, Failure, FeatureStore, Working, sampling_identity
 from ongebd.features import extract as run_extract
-from ongebd.video.sampling import exact_rate
+from ongebd.video.timing import exact_rate
 
 if TYPE_CHECKING:
     from ongebd.cluster import Cluster

@@ -11,7 +11,7 @@ from typing import Any, Self
 from ongebd.detector.heads import OBD, BoundaryRuns, Head, make_head
 from ongebd.errors import ConfigError, a_number, a_whole_number
 from ongebd.estimator import BoundaryDiscriminator
-from ongebd.video.sampling import exact_rate
+from ongebd.video.timing import exact_rate
 
 _NUMBERS = ("fps", "sensitivity", "tau", "min_std", "min_error", "min_gap", "max_run", "threshold", "rearm")
 # Whole numbers, and the most that each may be: beyond, a frame would cost seconds or gigabytes.

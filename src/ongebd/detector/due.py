@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import isfinite
 
 from ongebd.errors import ConfigError, a_number
-from ongebd.video.sampling import Sampler
+from ongebd.video.timing import Sampler
 
 
 class Due:

@@ -21,7 +21,7 @@ from ongebd.detector.config import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL, Model, load
 from ongebd.errors import ConfigError, MissingExtraError
 from ongebd.types import Boundary, Decision, ImageU8
-from ongebd.video.sampling import Sampler
+from ongebd.video.timing import Sampler
 
 try:
     _Base: Any = import_module("scenedetect").SceneDetector

@@ -23,7 +23,7 @@ from ongebd.features.failures import Failure, Failures
 from ongebd.features.store import Features16, FeatureStore
 from ongebd.types import Feature, Frame
 from ongebd.video import Source, VideoReader, source_name
-from ongebd.video.source import mend
+from ongebd.video.source import advice
 
 ONE_VIDEOS_FAULT = (SourceError, FeatureError, av.error.FFmpegError, OSError)
 """Told of a video, not of the run: the others go on."""
@@ -159,7 +159,7 @@ def video_features(
                     rows.clear()
                 under_way.saw(frame)
         if video.broken is not None:  # a part would pass for the whole; the next run tries again
-            raise SourceError(f"{source_name(source)}: {video.broken}; {mend(source)}")
+            raise SourceError(f"{source_name(source)}: {video.broken}; {advice(source)}")
         blocks.append(_rounded(rows) if rows else np.empty((0, backbone.dim), np.float16))
         return VideoFeatures(np.concatenate(blocks), times, epochs, float(video.duration), video.warnings)
 

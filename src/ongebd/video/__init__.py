@@ -6,8 +6,7 @@
 ...         print(float(frame.time), frame.rgb.shape)
 """
 
-from ongebd.common.prefetch import prefetch
 from ongebd.video.reader import VideoReader
 from ongebd.video.source import Source, source_name
 
-__all__ = ["Source", "VideoReader", "prefetch", "source_name"]
+__all__ = ["Source", "VideoReader", "source_name"]

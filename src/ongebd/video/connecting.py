@@ -1,4 +1,4 @@
-"""How a source is opened and waited for: time-outs, what each protocol needs, and being told to stop."""
+"""How long a source is waited for, what each protocol needs, and how another thread ends a wait."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ import re
 import select
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
+from typing import Annotated, Any
 
-from ongebd.errors import ConfigError, a_number
-from ongebd.video.interruption import LONGEST_TIMEOUT
+import av.container.core
+
+from ongebd.common.settings import Range, check_fields
 
 OPEN_TIMEOUT = 10.0
 READ_TIMEOUT = 30.0
 """Seconds that a network source may take to open, and to send its next packet."""
 
+_LONGEST = 1e6  # seconds
 _SLICE = 0.1  # seconds between two looks at whether to stop
 
 
@@ -28,37 +32,31 @@ class Connecting:
     Attributes:
         open_timeout: Seconds that a network source may take to open.
         read_timeout: Seconds that it may take to send its next packet.
-        live: Whether it is watched as it comes: FFmpeg then looks at its first second only before it begins,
-            and a pipe has the read time-out too, which else is waited for without end.
-        options: FFmpeg's, for the protocol and the container; they go over those that are set here.
-        stop: Once it is set, reading ends as if the source had broken off.
+        live: Whether the source is watched live. Then FFmpeg looks only at its first second before it begins,
+            and the read time-out holds for pipes too; otherwise they may take any time.
+        options: FFmpeg options for the protocol and the container; they override those set here.
+        stop: Once set, reading ends as if the source had broken off.
 
     Raises:
-        ConfigError: A time-out is no number of seconds above 0.
+        ConfigError: A time-out is not above 0.
     """
 
-    open_timeout: float = field(default_factory=lambda: OPEN_TIMEOUT)
-    read_timeout: float = field(default_factory=lambda: READ_TIMEOUT)
+    open_timeout: Annotated[float, Range(above=0, most=_LONGEST)] = field(
+        default_factory=lambda: OPEN_TIMEOUT
+    )
+    read_timeout: Annotated[float, Range(above=0, most=_LONGEST)] = field(
+        default_factory=lambda: READ_TIMEOUT
+    )
     live: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     stop: threading.Event | None = None
 
     def __post_init__(self) -> None:
-        for name in ("open_timeout", "read_timeout"):
-            if not 0 < a_number(name, getattr(self, name)) <= LONGEST_TIMEOUT:
-                raise ConfigError(
-                    f"{name} must be a number of seconds above 0 and at most {LONGEST_TIMEOUT:.0f},"
-                    f" not {getattr(self, name)}"
-                )
-
-    @property
-    def timeout(self) -> tuple[float, float]:
-        """Both, as PyAV takes them."""
-        return float(self.open_timeout), float(self.read_timeout)
+        check_fields(self)
 
     @property
     def stopped(self) -> bool:
-        """Whether reading is to end."""
+        """Whether reading must end."""
         return self.stop is not None and self.stop.is_set()
 
     def options_for(self, text: str) -> dict[str, str]:
@@ -70,7 +68,7 @@ class Connecting:
         scheme = (re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", text) or ["", ""])[1].lower()
         options: dict[str, str] = {}
         if scheme in ("rtsp", "rtsps"):
-            options["rtsp_transport"] = "tcp"  # by UDP every lost packet is a smear, and firewalls eat all
+            options["rtsp_transport"] = "tcp"  # with UDP every lost packet smears, and firewalls block it
         if scheme == "udp":
             options["overrun_nonfatal"] = "1"
         if self.live:
@@ -82,12 +80,12 @@ class PipeEnd:
     """The reading end of a pipe, as a file object for PyAV whose wait can be ended.
 
     Args:
-        descriptor: Of the pipe; it stays open.
-        connecting: The read time-out, if it is live, and whether to stop.
+        descriptor: The pipe's; it stays open.
+        connecting: The read time-out, if live, and whether to stop.
 
     Attributes:
-        interrupted: What interrupted a read, by a signal's handler, say. PyAV would pass over it: whoever
-            reads raises it.
+        interrupted: The exception that a signal handler raised during a read. PyAV would swallow it, so the
+            caller must raise it.
     """
 
     def __init__(self, descriptor: int, connecting: Connecting) -> None:
@@ -96,7 +94,7 @@ class PipeEnd:
         self.interrupted: BaseException | None = None
 
     def read(self, size: int) -> bytes:
-        """Up to so many bytes; none at the end, or when told to stop.
+        """Up to `size` bytes; none at the end or after a stop.
 
         Raises:
             TimeoutError: None came in time.
@@ -110,6 +108,44 @@ class PipeEnd:
                     raise TimeoutError(f"no data for {self._connecting.read_timeout:g} s")
         except Exception:
             raise
-        except BaseException as interruption:  # noqa: BLE001 - raised by whoever reads
+        except BaseException as interruption:  # noqa: BLE001 - the caller raises it
             self.interrupted = interruption
         return b""
+
+
+# While FFmpeg waits for a network, it asks PyAV ten times a second whether to go on, and PyAV compares its
+# module's clock with the source's time-out. There is no other way in: closing a container that is being read
+# crashes. So that module gets a clock that jumps beyond any time-out in a thread that must stop. If a PyAV
+# doesn't read its clock that way, a read ends at its time-out.
+
+_here = threading.local()
+
+
+class _Clock:
+    """The module `time`, as PyAV reads it."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+    @staticmethod
+    def monotonic() -> float:
+        """Seconds that never step back; in a thread that must stop, each reading is far ahead of the last."""
+        stop: threading.Event | None = getattr(_here, "stop", None)
+        if stop is not None and stop.is_set():
+            _here.ahead = getattr(_here, "ahead", 0.0) + 2 * _LONGEST
+        return time.monotonic() + float(getattr(_here, "ahead", 0.0))
+
+
+@contextmanager
+def interruptible(stop: threading.Event | None) -> Iterator[None]:
+    """Once `stop` is set, what this thread opens and reads in the block times out immediately."""
+    before: threading.Event | None = getattr(_here, "stop", None)
+    _here.stop = stop
+    try:
+        yield
+    finally:
+        _here.stop = before
+
+
+if getattr(av.container.core, "time", None) is time:
+    av.container.core.time = _Clock()  # type: ignore[attr-defined]

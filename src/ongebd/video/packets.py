@@ -1,4 +1,4 @@
-"""The newest packets of a source as they came, and pieces of video that are cut out of them undecoded."""
+"""The newest packets of a source, still coded, and the pieces of video that are cut from them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ from typing import cast
 
 import av
 import av.error
+from av.codec.context import CodecContext
 from av.packet import Packet
+from av.video.codeccontext import VideoCodecContext
+from av.video.reformatter import ColorRange
 from av.video.stream import VideoStream
 
-from ongebd.video.squeezing import Squeezer
-from ongebd.video.upright import AS_IT_IS, Turn
+from ongebd.video.picture import UPRIGHT, Turn
+
+_JPEG_QUALITY = "4"
+"""On FFmpeg's scale from 2 (best) to 31."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,13 +30,13 @@ class KeptPacket:
     """One packet.
 
     Attributes:
-        data: As the source coded it; a raw picture as JPEG (`Squeezer`).
-        pts: When it is shown, in units of its stream; None where the source does not say.
+        data: As the source coded it; a raw picture as JPEG.
+        pts: When it is shown, in units of its stream; None if the source doesn't say.
         dts: When it is decoded, likewise.
-        duration: Likewise; 0 where it is not known.
+        duration: Likewise; 0 if unknown.
         is_keyframe: Whether decoding can begin with it.
-        time: Seconds of the source that had been decoded when it came: the picture's own time, less what the
-            decoder holds back.
+        time: Seconds of the source that were decoded when it came: the picture's own time, less the delay of
+            the decoder.
     """
 
     data: bytes
@@ -44,19 +49,20 @@ class KeptPacket:
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """How packets are to be read.
+    """How to read packets.
 
     Attributes:
-        decoder: FFmpeg's name of it.
-        codec: FFmpeg's name of what it decodes.
+        decoder: FFmpeg's name of the decoder.
+        codec: FFmpeg's name of the codec.
         width: Of the coded picture, in pixels.
         height: Likewise.
-        pixels: FFmpeg's name of the pixel format; None where it is not known.
-        extradata: What the decoder must know besides; None where that stands in the packets.
+        pixels: FFmpeg's name of the pixel format; None if unknown.
+        extradata: What else the decoder must know; None if the packets say it.
         time_base: Unit of pts and dts, in seconds.
-        sample: A file (NUT) of one packet, from which a muxer learns all of this; empty where there is none.
+        sample: A NUT file of one packet, from which a muxer learns all of this; empty if there is none.
         turn: What brings the picture upright.
-        as_told: Whether this was so when the source was opened; a later change stands in the packets.
+        as_opened: Whether the stream was like this when it was opened; only the packets know of a later
+            change.
     """
 
     decoder: str
@@ -67,8 +73,8 @@ class Coding:
     extradata: bytes | None
     time_base: Fraction
     sample: bytes
-    turn: Turn = AS_IT_IS
-    as_told: bool = True
+    turn: Turn = UPRIGHT
+    as_opened: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +82,9 @@ class Piece:
     """A piece of a source's video.
 
     Attributes:
-        coding: How its packets are to be read.
-        packets: In the order in which they came, from a keyframe on.
-        begin: Seconds of the source at which it was to begin; the keyframe may be before that.
+        coding: How to read its packets.
+        packets: In the order in which they came, beginning with a keyframe.
+        begin: Seconds of the source at which the piece should begin; the keyframe may be earlier.
     """
 
     coding: Coding
@@ -87,45 +93,48 @@ class Piece:
 
 
 Done = Callable[[Piece | None], object]
-"""Takes a piece when its last packet is there; None if there was no keyframe to begin with."""
+"""Takes a piece when its last packet has come; None if there was no keyframe to begin with."""
 
 
-class _OpenCut:
-    """A piece that still grows."""
+class _GrowingPiece:
+    """A piece whose end hasn't come yet."""
 
     def __init__(self, begin: float, end: float, done: Done, packets: list[KeptPacket]) -> None:
         self.begin, self.end, self.done, self.packets = begin, end, done, packets
         self.size = sum(len(packet.data) for packet in packets)
 
     def take(self, packet: KeptPacket) -> None:
-        """The next packet; those before the first keyframe are of no use."""
-        if self.packets or packet.is_keyframe:
+        """The next packet; packets before the first keyframe can't be decoded."""
+        if packet.time < self.end and (self.packets or packet.is_keyframe):
             self.packets.append(packet)
             self.size += len(packet.data)
 
 
 class RecentPackets:
-    """The packets of the newest seconds of one source, always from a keyframe on.
+    """The packets of the newest seconds of one source, always beginning with a keyframe.
 
-    Packets come in the reader's thread; pieces may be cut from any. What is cut shares the packets' bytes.
+    The reader's thread adds packets; any thread may cut pieces. Pieces share the packets' bytes.
 
     Args:
         stream: Of the open source; not touched after `end`.
-        seconds: How much is kept, by the source's own time. A keyframe before that, and all since, stay too.
-        most_bytes: More is not kept: the oldest go, up to the next keyframe. A piece may be half as large
-            again, and ends there.
-        as_told: See `Coding`.
+        seconds: How much to keep, in the source's own time. An older keyframe and all since then stay too.
+        most_bytes: Keep no more than this: the oldest packets go, up to the next keyframe. A piece may be
+            half as large again, and ends there.
+        as_opened: See `Coding`.
     """
 
-    def __init__(self, stream: VideoStream, seconds: float, most_bytes: int, *, as_told: bool = True) -> None:
-        self.turn: Turn = AS_IT_IS
-        self._stream, self._seconds, self._most, self._as_told = stream, seconds, most_bytes, as_told
-        self._squeezer = Squeezer(stream) if Squeezer.is_for(stream) else None
+    def __init__(
+        self, stream: VideoStream, seconds: float, most_bytes: int, *, as_opened: bool = True
+    ) -> None:
+        self.turn: Turn = UPRIGHT
+        self._stream, self._seconds, self._most = stream, seconds, most_bytes
+        self._as_opened = as_opened
+        self._squeezer = _Squeezer(stream) if _is_raw(stream) else None
         self._groups: deque[list[KeptPacket]] = deque()  # each begins with a keyframe
         self._bytes = 0
         self._newest = 0.0
         self._coding: Coding | None = None
-        self._open: list[_OpenCut] = []
+        self._growing: list[_GrowingPiece] = []
         self._over = False
         self._lock = threading.Lock()
 
@@ -135,67 +144,71 @@ class RecentPackets:
         return self._bytes
 
     def add(self, packet: Packet[VideoStream], time: float) -> None:
-        """Keep a packet of the stream; its bytes are copied. What cannot be read of raw video is left out.
+        """Keep a copy of the source's next packet, unless it is empty or damaged raw video.
 
         Args:
-            packet: The next one of the source.
+            packet: The packet.
             time: See `KeptPacket`.
         """
-        data = self._data(packet)
+        try:
+            data = bytes(packet) if self._squeezer is None else self._squeezer(packet)
+        except av.error.FFmpegError:  # the reader counts it as damaged
+            return
         if not data:
             return
         if self._coding is None and packet.is_keyframe:
-            self._coding = _coding(self._stream, packet, self._as_told, self._squeezer)
+            self._coding = self._coding_of(packet)
         kept = KeptPacket(data, packet.pts, packet.dts, packet.duration or 0, packet.is_keyframe, time)
         self._keep((kept,))
 
     def cut(self, begin: float, end: float, done: Done) -> None:
-        """Cut out a piece, from the last keyframe before `begin` on, as far as there is one.
+        """Cut a piece, beginning with the last keyframe before `begin` if it is still kept.
 
         Args:
             begin: Seconds of the source.
-            end: Likewise; where the source has not come so far, the piece is handed over when it has.
-            done: Is called at once, or in the reader's thread.
+            end: Likewise. If the source hasn't come so far, `done` gets the piece when it has.
+            done: Called from here or from the reader's thread.
         """
         with self._lock:
             groups = list(self._groups)
             while len(groups) > 1 and groups[1][0].time <= begin:
                 del groups[0]
             packets = [packet for group in groups for packet in group if packet.time < end]
-            cut = _OpenCut(begin, end, done, packets)
-            if not (self._over or self._is_complete(cut)):
-                self._open.append(cut)
+            piece = _GrowingPiece(begin, end, done, packets)
+            if not (self._over or self._is_complete(piece)):
+                self._growing.append(piece)
                 return
-        self._hand_over([cut])
+        self._hand_over([piece])
 
     def end(self) -> None:
-        """No packet comes any more; pieces that still grow end here. A second time does nothing."""
+        """No more packets will come; growing pieces end here. A second call does nothing."""
         with self._lock:
             self._over = True
-            ready, self._open = self._open, []
+            ready, self._growing = self._growing, []
         self._hand_over(ready)
 
     def branch(self, pts: int | None, *, same_picture: bool) -> RecentPackets:
-        """End here, at a break of the source's clock or picture, and go on anew.
+        """End here, at a break of the source's clock or picture, and continue in a new object.
 
         Args:
-            pts: Of the first picture behind the break; None where it has none.
+            pts: Of the first picture after the break; None if it has none.
             same_picture: Whether size and format are as before.
 
         Returns:
-            What goes on: with the packets behind the break, if they begin with a keyframe.
+            The new object, with the packets after the break if they begin with a keyframe.
         """
         kept = [packet for group in self._groups for packet in group]
         place = next((n for n in range(len(kept) - 1, -1, -1) if kept[n].pts == pts), len(kept))
-        behind = kept[place:] if pts is not None else []
+        after = kept[place:] if pts is not None else []
         with self._lock:
-            for cut in self._open:
-                cut.packets = list(takewhile(lambda one: not behind or one is not behind[0], cut.packets))
+            for piece in self._growing:
+                piece.packets = list(takewhile(lambda one: not after or one is not after[0], piece.packets))
         self.end()
-        then = RecentPackets(self._stream, self._seconds, self._most, as_told=self._as_told and same_picture)
-        if behind and behind[0].is_keyframe and self._coding is not None:
-            then._coding = replace(self._coding, as_told=then._as_told)
-            then._keep(behind)
+        as_opened = self._as_opened and same_picture
+        then = RecentPackets(self._stream, self._seconds, self._most, as_opened=as_opened)
+        if after and after[0].is_keyframe and self._coding is not None:
+            then._coding = replace(self._coding, as_opened=as_opened)
+            then._keep(after)
         return then
 
     def _keep(self, packets: Iterable[KeptPacket]) -> None:
@@ -207,64 +220,81 @@ class RecentPackets:
                     self._groups[-1].append(kept)
                     self._bytes += len(kept.data)
                 self._newest = kept.time
-                for cut in self._open:
-                    if kept.time < cut.end:
-                        cut.take(kept)
+                for piece in self._growing:
+                    piece.take(kept)
             self._forget()
-            ready = [cut for cut in self._open if self._is_complete(cut)]
-            self._open = [cut for cut in self._open if cut not in ready]
+            ready = [piece for piece in self._growing if self._is_complete(piece)]
+            self._growing = [piece for piece in self._growing if piece not in ready]
         self._hand_over(ready)
 
-    def _is_complete(self, cut: _OpenCut) -> bool:
-        return self._newest >= cut.end or cut.size >= self._most * 3 // 2
-
-    def _data(self, packet: Packet[VideoStream]) -> bytes:
-        if self._squeezer is None or not packet.size:
-            return bytes(packet)
-        try:
-            return self._squeezer(packet)
-        except av.error.FFmpegError:  # the reader counts it as damaged
-            return b""
+    def _is_complete(self, piece: _GrowingPiece) -> bool:
+        return self._newest >= piece.end or piece.size >= self._most * 3 // 2
 
     def _forget(self) -> None:
-        """Let go of what is too old, or too much."""
+        """Drop what is too old or too much."""
         while self._groups:
             old = len(self._groups) > 1 and self._groups[1][0].time <= self._newest - self._seconds
             if not old and self._bytes <= self._most:
                 return
             self._bytes -= sum(len(packet.data) for packet in self._groups.popleft())
 
-    def _hand_over(self, ready: list[_OpenCut]) -> None:
-        for cut in ready:
-            if cut.packets and self._coding is not None:
-                cut.done(Piece(replace(self._coding, turn=self.turn), tuple(cut.packets), cut.begin))
+    def _hand_over(self, ready: list[_GrowingPiece]) -> None:
+        for piece in ready:
+            if piece.packets and self._coding is not None:
+                piece.done(Piece(replace(self._coding, turn=self.turn), tuple(piece.packets), piece.begin))
             else:
-                cut.done(None)
+                piece.done(None)
+
+    def _coding_of(self, packet: Packet[VideoStream]) -> Coding:
+        context = self._stream.codec_context
+        time_base = packet.time_base or self._stream.time_base or Fraction(1, 90_000)
+        if self._squeezer is not None:
+            size = context.width, context.height
+            return Coding("mjpeg", "mjpeg", *size, "yuvj420p", None, time_base, b"")
+        return Coding(
+            decoder=context.name,
+            codec=context.codec.canonical_name,
+            width=context.width,
+            height=context.height,
+            pixels=context.pix_fmt,
+            extradata=context.extradata,
+            time_base=time_base,
+            sample=_sample(self._stream, packet, time_base),
+            as_opened=self._as_opened,
+        )
 
 
-def _coding(
-    stream: VideoStream, packet: Packet[VideoStream], as_told: bool, squeezer: Squeezer | None
-) -> Coding:
+class _Squeezer:
+    """Codes each raw picture of a camera as JPEG, a tenth of the bytes or less."""
+
+    def __init__(self, stream: VideoStream) -> None:
+        raw = stream.codec_context
+        self._reader = cast("VideoCodecContext", CodecContext.create(raw.name, "r"))
+        self._writer = CodecContext.create("mjpeg", "w")
+        for context, pixels in ((self._reader, raw.pix_fmt), (self._writer, "yuvj420p")):
+            context.width, context.height, context.pix_fmt = raw.width, raw.height, pixels
+        self._writer.time_base, self._writer.thread_count = Fraction(1, 25), 1
+        self._writer.options = {"qmin": _JPEG_QUALITY, "qmax": _JPEG_QUALITY}
+
+    def __call__(self, packet: Packet[VideoStream]) -> bytes:
+        """The packet's picture as JPEG; empty if it holds none."""
+        if not packet.size:
+            return b""
+        copy = cast("Packet[VideoStream]", Packet(bytes(packet)))  # the reader decodes the packet itself
+        pictures = [
+            picture.reformat(format="yuvj420p", dst_color_range=ColorRange.JPEG)
+            for picture in self._reader.decode(copy)
+        ]
+        return b"".join(bytes(small) for picture in pictures for small in self._writer.encode(picture))
+
+
+def _is_raw(stream: VideoStream) -> bool:
     context = stream.codec_context
-    time_base = packet.time_base or stream.time_base or Fraction(1, 90_000)
-    if squeezer is not None:
-        size = context.width, context.height
-        return Coding(squeezer.decoder, squeezer.decoder, *size, squeezer.pixels, None, time_base, b"")
-    return Coding(
-        decoder=context.name,
-        codec=context.codec.canonical_name,
-        width=context.width,
-        height=context.height,
-        pixels=context.pix_fmt,
-        extradata=context.extradata,
-        time_base=time_base,
-        sample=_sample(stream, packet, time_base),
-        as_told=as_told,
-    )
+    return context.name == "rawvideo" and bool(context.width and context.height and context.pix_fmt)
 
 
 def _sample(stream: VideoStream, packet: Packet[VideoStream], time_base: Fraction) -> bytes:
-    """The packet as a file. A muxer takes what it must know from an open source only, and that one closes."""
+    """The packet as a file: a muxer needs an open source to learn from, and ours will be closed."""
     file = io.BytesIO()
     try:
         with av.open(file, "w", format="nut") as out:
@@ -272,6 +302,6 @@ def _sample(stream: VideoStream, packet: Packet[VideoStream], time_base: Fractio
             only.pts, only.dts, only.time_base, only.is_keyframe = 0, 0, time_base, True
             only.stream = out.add_stream_from_template(stream, opaque=True)
             out.mux_one(only)
-    except (av.error.FFmpegError, ValueError):  # a codec that it has no name for: no player has one either
+    except (av.error.FFmpegError, ValueError):  # NUT has no name for this codec, and no player knows it
         return b""
     return file.getvalue()

@@ -22,49 +22,42 @@ from av.video.reformatter import ColorRange
 from av.video.stream import VideoStream
 
 from ongebd.errors import OngebdError
-from ongebd.video.clock import DEFAULT_RATE
 from ongebd.video.packets import Coding, KeptPacket, Piece
-from ongebd.video.upright import AS_IT_IS, apply_turn
+from ongebd.video.picture import UPRIGHT, apply_turn
+from ongebd.video.timing import DEFAULT_RATE
 
 _COPIED = frozenset({"h264", "hevc", "vp9", "av1"})
-"""What is copied as it is, for MP4 holds it and browsers know it (HEVC: where the machine can)."""
+"""Codecs that MP4 holds and browsers play (HEVC: if the machine can)."""
 _H264_PIXELS = frozenset({None, "yuv420p", "yuvj420p"})
 _BASE = Fraction(1, 90_000)
 _HEADER_BYTES, _PACKET_BYTES = 8192, 64
-"""Of an index: enough, so that it can stand in front, where a browser looks first."""
+"""Room for the index, so that it can be at the front, where a browser looks first."""
 
 
 def mp4_of(piece: Piece, stop: threading.Event | None = None) -> tuple[bytes, float]:
     """The piece as an MP4 file, and its length in seconds.
 
-    Nothing is decoded where a browser can play what the source sends: the file then begins at the keyframe
-    before the piece. Everything else is decoded and coded as H.264, from the piece's beginning on.
+    If a browser can play what the source sends, its packets are copied, beginning with the keyframe before
+    the piece. Everything else is decoded and coded as H.264, from the piece's beginning on.
 
     Args:
         piece: What to write.
-        stop: Once it is set, coding is given up.
+        stop: Once set, coding ends.
 
     Raises:
-        OngebdError: Not one picture of it can be decoded, or it was stopped.
+        OngebdError: None of it can be decoded, or coding was stopped.
     """
-    if _can_be_copied(piece.coding):
+    coding = piece.coding
+    plays = coding.codec in _COPIED and (coding.codec != "h264" or coding.pixels in _H264_PIXELS)
+    if plays and coding.sample and coding.as_opened and coding.turn == UPRIGHT:
         try:
             return _written(piece, lambda out: _copy(piece, out))
-        except (av.error.FFmpegError, ValueError):  # its times step back, say: decoded, they can be mended
-            return _coded(piece, stop)
-    return _coded(piece, stop)
-
-
-def _coded(piece: Piece, stop: threading.Event | None) -> tuple[bytes, float]:
+        except (av.error.FFmpegError, ValueError):  # its times step back, say; coding repairs that
+            pass
     try:
         return _written(piece, lambda out: _encode(piece, out, stop))
     except av.error.FFmpegError as problem:
-        raise OngebdError(f"a clip could not be coded: {problem.strerror or problem}") from None
-
-
-def _can_be_copied(coding: Coding) -> bool:
-    plays = coding.codec in _COPIED and (coding.codec != "h264" or coding.pixels in _H264_PIXELS)
-    return plays and bool(coding.sample) and coding.as_told and coding.turn == AS_IT_IS
+        raise OngebdError(f"can't code a clip: {problem.strerror or problem}") from None
 
 
 def _written(piece: Piece, write: Callable[[OutputContainer], float]) -> tuple[bytes, float]:
@@ -79,7 +72,7 @@ def _copy(piece: Piece, out: OutputContainer) -> float:
     zero, end = piece.packets[0].pts, 0
     if zero is None or any(kept.pts is None for kept in piece.packets):
         raise ValueError("packets without a time")
-    # Pictures that come behind the keyframe and are shown before it need what is not here.
+    # Pictures that follow the keyframe but are shown before it need packets that aren't here.
     shown = dropwhile(lambda kept: kept.pts is not None and kept.pts < zero, piece.packets[1:])
     with av.open(io.BytesIO(piece.coding.sample)) as sample:
         stream = out.add_stream_from_template(sample.streams.video[0], opaque=True)
@@ -93,17 +86,19 @@ def _copy(piece: Piece, out: OutputContainer) -> float:
 
 def _encode(piece: Piece, out: OutputContainer, stop: threading.Event | None) -> float:
     stream: VideoStream | None = None
-    time, step = 0.0, _step(piece)
+    span = piece.packets[-1].time - piece.packets[0].time
+    step = span / (len(piece.packets) - 1) if span > 0 else float(1 / DEFAULT_RATE)
+    time = 0.0
     for time, picture in _pictures(piece, step):
         if stop is not None and stop.is_set():
-            raise OngebdError("a clip was not coded in time")
+            raise OngebdError("a clip wasn't coded in time")
         if stream is None:
             stream = _h264(out, picture, step)
         small = picture.reformat(stream.width, stream.height, "yuv420p", dst_color_range=ColorRange.MPEG)
         small.pts, small.time_base = round(time / _BASE), _BASE
         out.mux(stream.encode(small))
     if stream is None:
-        raise OngebdError(f"not one picture of a clip could be decoded ({piece.coding.codec})")
+        raise OngebdError(f"can't decode any picture of a clip ({piece.coding.codec})")
     out.mux(stream.encode(None))
     return time + step
 
@@ -125,8 +120,7 @@ def _h264(out: OutputContainer, picture: VideoFrame, step: float) -> VideoStream
 
 
 def _pictures(piece: Piece, step: float) -> Iterator[tuple[float, VideoFrame]]:
-    """The upright pictures from the piece's beginning on, with seconds since then, which grow."""
-    coding = piece.coding
+    """The upright pictures from the piece's beginning on, with growing seconds since then."""
     skipped = max(0.0, piece.begin - piece.packets[0].time)
     first: int | None = None
     time, begun = -step, False
@@ -135,12 +129,15 @@ def _pictures(piece: Piece, step: float) -> Iterator[tuple[float, VideoFrame]]:
             time += step
         else:
             first = int(picture.pts) if first is None else first
-            time = max(float((picture.pts - first) * coding.time_base), time + 0.001)
+            time = max(float((picture.pts - first) * piece.coding.time_base), time + 0.001)
         if time < skipped - step / 2:
             continue
         if not begun:
             begun, skipped = True, time
-        yield time - skipped, _upright(picture, coding)
+        if piece.coding.turn != UPRIGHT:
+            rgb = np.asarray(picture.to_ndarray(format="rgb24"), dtype=np.uint8)
+            picture = VideoFrame.from_ndarray(apply_turn(rgb, piece.coding.turn), "rgb24")
+        yield time - skipped, picture
 
 
 def _decoded(piece: Piece) -> Iterator[VideoFrame]:
@@ -154,15 +151,8 @@ def _decoded(piece: Piece) -> Iterator[VideoFrame]:
     for kept in (*piece.packets, None):
         try:
             yield from decoder.decode(None if kept is None else _packet(kept, coding, 0))
-        except av.error.FFmpegError:  # damaged on its way; what comes after can be seen
+        except av.error.FFmpegError:  # damaged on the way; later pictures may be whole
             continue
-
-
-def _upright(picture: VideoFrame, coding: Coding) -> VideoFrame:
-    if coding.turn == AS_IT_IS:
-        return picture
-    rgb = np.asarray(picture.to_ndarray(format="rgb24"), dtype=np.uint8)
-    return VideoFrame.from_ndarray(apply_turn(rgb, coding.turn), "rgb24")
 
 
 def _packet(kept: KeptPacket, coding: Coding, zero: int) -> Packet[VideoStream]:
@@ -171,10 +161,3 @@ def _packet(kept: KeptPacket, coding: Coding, zero: int) -> Packet[VideoStream]:
     packet.dts = None if kept.dts is None else kept.dts - zero
     packet.duration, packet.time_base, packet.is_keyframe = kept.duration, coding.time_base, kept.is_keyframe
     return packet
-
-
-def _step(piece: Piece) -> float:
-    """Seconds from one picture to the next, about."""
-    packets = piece.packets
-    span = packets[-1].time - packets[0].time
-    return span / (len(packets) - 1) if span > 0 else float(1 / DEFAULT_RATE)

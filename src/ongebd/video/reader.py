@@ -14,33 +14,30 @@ from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from ongebd.common.geometry import FitWithin, View
+from ongebd.common.geometry import Fit, FitWithin, View
 from ongebd.errors import SourceError, a_whole_number
 from ongebd.types import Epoch, Frame
-from ongebd.video.clock import DEFAULT_RATE, Clock, Tick
-from ongebd.video.connecting import Connecting
-from ongebd.video.interruption import interruptible
-from ongebd.video.rgb import RgbMaker
-from ongebd.video.sampling import Sampler, exact_rate
+from ongebd.video.connecting import Connecting, interruptible
+from ongebd.video.picture import RgbMaker, Turn
 from ongebd.video.source import (
     Source,
-    has_stamps,
+    advice,
+    has_timestamps,
     kind_of,
-    mend,
     open_container,
     pick_stream,
     reason,
     source_name,
     unreadable,
 )
-from ongebd.video.upright import Turn
+from ongebd.video.timing import DEFAULT_RATE, Clock, Sampler, Tick, exact_rate
 
 _OF_33_BITS = ("mpegts", "mpeg", "hls", "rtsp", "rtp", "sdp")
-"""Containers and protocols whose timestamps begin again at 0 after 26.5 hours."""
+"""Containers and protocols whose timestamps start again at 0 after 26.5 hours."""
 
 
 class Keeper(Protocol):
-    """Told of what a reader reads, in its thread, before it is decoded; `RecentPackets` is what it is for.
+    """Gets every packet that a reader reads, in the reader's thread, before decoding.
 
     Attributes:
         turn: What brings the pictures upright; the reader sets it.
@@ -64,25 +61,38 @@ class Keeper(Protocol):
 class VideoReader:
     """The frames of one source, in order, each with its exact time. Iterate once; use as a context manager.
 
-    What cannot be decoded is counted and told in `warnings`; the rest is read. A step back of the clock or a
+    The reader skips what doesn't decode, counts it, and says so in `warnings`. A step back of the clock or a
     change of the picture's size or format begins a new epoch (`epochs`).
 
     Args:
         source: A path, URL, `-`, camera or binary file object.
-        fps: The rate to sample to, in frames a second; None hands out every frame.
-        short_side: Resize each frame so that its shorter side has this many pixels (bicubic, by swscale, in
-            one step with the conversion to RGB); None keeps the size. Short for `view=Fit(short_side)`.
-        view: How to resize each frame, as a backbone asks for it (`Backbone.view`).
-        stream: Which video stream, from 0, cover art not counted; None takes the first.
-        source_fps: Frames a second of a source without timestamps (raw H.264, say); ignored elsewhere.
-        connecting: Time-outs, FFmpeg's options, and what tells it to stop; None takes the usual ones.
-        preview: Of each frame also a picture for people (`Frame.preview`), whose shorter side has this many
-            pixels, or its own where those are fewer.
-        keep: Who is told of the source's packets.
+        fps: The rate to sample to, in frames a second; None yields every frame.
+        short_side: Short for `view=Fit(short_side)`.
+        view: How to resize each frame, as a backbone wants it (`Backbone.view`); None keeps the size.
+        stream: Which video stream, from 0, not counting cover art; None takes the first.
+        source_fps: Frames a second of a source without timestamps (raw H.264, say); ignored otherwise.
+        connecting: Time-outs, FFmpeg's options, and what tells it to stop; None takes the defaults.
+        preview: Adds a second picture to each frame (`Frame.preview`), whose shorter side has at most this
+            many pixels.
+        keep: Gets the source's packets.
+
+    Attributes:
+        container: FFmpeg's name of the container or protocol: mpegts, hls, …
+        codec: FFmpeg's name of the codec.
+        width: Of the coded picture, in pixels.
+        height: Likewise.
+        expected_duration: Seconds that the container claims to last, if it does. For progress only.
+        duration: Seconds from the first frame to the end of the last one decoded so far.
+        decoded: Frames decoded so far, sampled or not.
+        damaged: Packets that didn't decode and frames that the decoder flagged as damaged.
+        gaps: Packets around which the container found data missing (or pieces joined).
+        broken: Why the source broke off before its end (the network, a device, the writer of a pipe); None
+            if it ended by itself, or if the rest of a file is damaged.
+        epochs: Breaks of the clock or the picture so far.
 
     Raises:
-        SourceError: The source cannot be opened, has no video, or nothing of it can be decoded.
-        ConfigError: fps or source_fps is not a number above 0.
+        SourceError: The source can't be opened, has no video, or none of it decodes.
+        ConfigError: fps or source_fps isn't a number above 0.
     """
 
     def __init__(
@@ -104,43 +114,39 @@ class VideoReader:
         self._sampler = None if fps is None else Sampler(exact_rate(fps))
         self._source_fps = None if source_fps is None else exact_rate(source_fps, "source_fps")
         number = None if stream is None else a_whole_number("stream", stream)
-        self._rgb = RgbMaker(short_side, view=view)
-        self._preview = None if preview is None else RgbMaker(view=FitWithin(preview))
+        self._rgb = RgbMaker(view if short_side is None or view is not None else Fit(short_side))
+        self._preview = None if preview is None else RgbMaker(FitWithin(preview))
         self._container = open_container(source, self._connecting)
-        rate = self._source_fps or DEFAULT_RATE
-        kind = self._container.format.name
-        self._clock = Clock(rate, trust_pts=kind != "avi", wraps=kind in _OF_33_BITS)
-        self._stamped = has_stamps(self._container)
+        self.container: str = self._container.format.name
+        self._clock = Clock(
+            self._source_fps or DEFAULT_RATE,
+            trust_pts=self.container != "avi",
+            wraps=self.container in _OF_33_BITS,
+        )
+        self._timed = has_timestamps(self._container)
         try:
             self._stream = pick_stream(self._container, number, self.name)
         except SourceError:
             self._container.close()
             raise
-        # Frame threads would hold back frames, and fight the model for the cores.
+        # Frame threads would hold back frames, and compete with the model for the cores.
         self._stream.thread_type = ThreadType.SLICE
         self.width: int = self._stream.width
         self.height: int = self._stream.height
-        self.container: str = self._container.format.name
-        """FFmpeg's name of the container or protocol: mpegts, hls, …"""
         self.codec: str = self._stream.codec_context.name
-        self.expected_duration = _expected_duration(self._stream, self._container.duration)
-        """Seconds that the container claims to last; None if it does not say. For progress only."""
+        self.expected_duration = _claimed_duration(self._stream, None)
+        if self.expected_duration is None and (self._container.duration or 0) > 0:
+            self.expected_duration = (self._container.duration or 0) / av.time_base
         self.duration = Fraction(0)
-        """Seconds from the first frame to the end of the last one decoded so far."""
         self.decoded = 0
-        """Frames decoded so far, sampled or not."""
         self.damaged = 0
-        """Packets that did not decode and frames that the decoder flagged as damaged."""
         self.gaps = 0
-        """Packets around which the container found data missing (or pieces joined)."""
         self.broken: str | None = None
-        """Why the source broke off before its end (the network, a device, the writer of a pipe), one line;
-        None where it ended by itself, or where what is left of a file is damaged."""
         self.epochs: list[Epoch] = []
         self._notes: list[str] = []
         self._packets = 0
         self._first: float | None = None  # the first frame's timestamp, in seconds
-        self._ended: BaseException | None = None  # the error with which reading ended
+        self._ended: BaseException | None = None  # the error that ended reading
         if keep is not None:
             keep.begin(self._stream)
 
@@ -160,32 +166,24 @@ class VideoReader:
 
     @property
     def warnings(self) -> list[str]:
-        """What a user ought to know of the source so far, one line each."""
+        """Warnings for the user about the source so far, one line each."""
         notes = list(self._notes)
         if self._clock.untimed:
-            given = self._source_fps is not None
-            rate = f"{float(self._source_fps or DEFAULT_RATE):g} frames/s"
-            how = (
-                f"taken as {rate} apart, as asked"
-                if given
-                else f"{rate} assumed; give its rate with --source-fps"
+            rate = float(self._source_fps or DEFAULT_RATE)
+            advice_on_rate = "; set --source-fps" if self._source_fps is None else ""
+            notes.append(
+                f"frames without a timestamp: {self._clock.untimed}; using {rate:g} frames/s{advice_on_rate}"
             )
-            count, have = self._clock.untimed, "has" if self._clock.untimed == 1 else "have"
-            notes.append(f"{_counted(count, 'frame')} {have} no timestamp: {how}")
         if self._clock.reordered:
-            notes.append("its presentation times are out of order: decoding times are used instead")
+            notes.append("presentation times are out of order; using decoding times")
         if self.damaged:
-            one = self.damaged == 1
-            damaged = "1 packet or frame was" if one else f"{self.damaged} packets or frames were"
-            good = f"{_counted(self.decoded, 'frame')} {'was' if self.decoded == 1 else 'were'}"
-            notes.append(f"{damaged} damaged; {good} decoded")
+            notes.append(f"damaged packets or frames: {self.damaged}; decoded frames: {self.decoded}")
         if self.gaps:
-            places = _counted(self.gaps, "place")
-            notes.append(f"data is missing, or pieces were joined, at {places} of the container")
+            notes.append(f"missing data or joined pieces in the container: {self.gaps}")
         if self._sampler is not None and self._sampler.shortfall:
             notes.append(
-                f"the source gives {self._sampler.rate:.4g} frames/s, fewer than the"
-                f" {float(self._sampler.fps):g} asked for: each is used once, none is invented"
+                f"the source has only {self._sampler.rate:.4g} frames/s, fewer than"
+                f" {float(self._sampler.fps):g}; every frame is used once"
             )
         return notes
 
@@ -194,7 +192,9 @@ class VideoReader:
         for picture in self._pictures():
             tick = self._tick(picture)
             this_format = (picture.width, picture.height, picture.format.name)
-            broke = tick.broke or _change(last_format, this_format)
+            broke = tick.broke
+            if broke is None and last_format is not None and last_format != this_format:
+                broke = "the picture changed from {}x{} {} to {}x{} {}".format(*last_format, *this_format)
             if broke:
                 self.epochs.append(Epoch(len(self.epochs) + 1, float(tick.time), broke))
                 if self._keep is not None:
@@ -205,7 +205,7 @@ class VideoReader:
             self.duration = tick.time + tick.duration
             if self._sampler is not None and not self._sampler.take(tick.time):
                 continue
-            pts = picture.pts if self._stamped else None
+            pts = picture.pts if self._timed else None
             rgb, size = self._rgb(picture), self._rgb.upright_size(picture)
             if self._keep is not None:
                 self._keep.turn = self._rgb.turn
@@ -218,23 +218,19 @@ class VideoReader:
             self._note_what_is_missing()
 
     def _refuse_if_damaged(self) -> None:
-        """Not one frame came: fine if there is none in the source, and it came to its end."""
+        """No frame came. That is fine if the source holds none and came to its end."""
         ended, kind = self._ended, kind_of(self._source)
         damaged = isinstance(ended, av.error.InvalidDataError)
-        if kind == "pipe" and damaged:  # an index at the end, say, for which nobody can go back
+        if kind == "pipe" and damaged:  # an index at the end, say, and a pipe can't go back
             raise unreadable(self._source)
         if ended is not None and (kind == "url" or not damaged):
-            raise SourceError(
-                f"{self.name}: broke off before its first frame: {reason(ended, self._connecting)};"
-                f" {mend(self._source)}"
-            )
+            why = reason(ended, self._connecting)
+            raise SourceError(f"{self.name}: broke off before its first frame: {why}; {advice(self._source)}")
         if self._packets:
-            which = (
-                "its only video packet could not"
-                if self._packets == 1
-                else f"none of its {self._packets} video packets could"
+            raise SourceError(
+                f"{self.name}: can't decode its video (packets: {self._packets}, codec: {self.codec});"
+                " record or download it again"
             )
-            raise SourceError(f"{self.name}: {which} be decoded ({self.codec}); record or download it again")
         if ended is not None:
             raise unreadable(self._source)
 
@@ -242,25 +238,23 @@ class VideoReader:
         time_base = picture.time_base or self._time_base
         if self._first is None and picture.pts is not None:
             self._first = float(picture.pts * time_base)
-        if not self._stamped:
+        if not self._timed:
             return self._clock.tick(None, None, 0, time_base)
         return self._clock.tick(picture.pts, picture.dts, picture.duration, time_base)
 
     def _note_what_is_missing(self) -> None:
-        """Compare what came with what the container claims to hold, where it may be believed."""
+        """Compare what came with what the container claims to hold, unless FFmpeg only guessed that."""
         claimed, came = _claimed_duration(self._stream, self._first), float(self.duration)
-        stated = self._stamped and self.container not in _OF_33_BITS  # where FFmpeg reckons by the stamps
+        stated = self._timed and self.container not in _OF_33_BITS
         if stated and claimed is not None and claimed - came > 0.5:
-            self._notes.append(
-                f"it claims to last {claimed:.3f} s, but could be read for {came:.3f} s: cut off or damaged"
-            )
+            self._notes.append(f"cut off or damaged: read {came:.3f} s of {claimed:.3f} s")
 
     @property
     def _time_base(self) -> Fraction:
         return self._stream.time_base or Fraction(1, 1_000_000)
 
     def _pictures(self) -> Iterator[VideoFrame]:
-        """Every frame that can be decoded, in presentation order."""
+        """Every frame that decodes, in presentation order."""
         packets = self._container.demux(self._stream)
         while True:
             try:
@@ -279,15 +273,14 @@ class VideoReader:
             yield from self._decode(packet)
 
     def _break_off(self, problem: av.error.FFmpegError | OSError) -> None:
-        """Say that reading ended with an error, and whether the source broke or what is left is damaged."""
+        """Note that reading ended with an error: the source broke, or the rest of a file is damaged."""
         self._ended = problem
-        kind, why = kind_of(self._source), reason(problem, self._connecting)
-        if kind == "file" and isinstance(problem, av.error.InvalidDataError):
-            note = f"what follows after {float(self.duration):.3f} s is damaged or cut off: {why}"
+        after, why = f"after {float(self.duration):.3f} s", reason(problem, self._connecting)
+        if kind_of(self._source) == "file" and isinstance(problem, av.error.InvalidDataError):
+            self._notes.append(f"cut off or damaged {after}: {why}")
         else:
-            note = f"the source broke off after {float(self.duration):.3f} s: {why}"
-            self.broken = note
-        self._notes.append(note)
+            self.broken = f"the source broke off {after}: {why}"
+            self._notes.append(self.broken)
 
     def _decode(self, packet: Packet[VideoStream] | None) -> Iterator[VideoFrame]:
         try:
@@ -303,20 +296,10 @@ class VideoReader:
             yield picture
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-def _change(before: tuple[int, int, str] | None, now: tuple[int, int, str]) -> str | None:
-    if before is None or before == now:
-        return None
-    return "the picture changed from {}x{} {} to {}x{} {}".format(*before, *now)
-
-
 def _claimed_duration(stream: VideoStream, begins: float | None) -> float | None:
-    """Seconds that the stream itself is said to last, by its header or by Matroska's DURATION tag.
+    """Seconds that the stream claims to last, by its header or by Matroska's DURATION tag.
 
-    The tag tells the time of the end. `begins` is that of the first frame; None: as the stream says.
+    The tag holds the time of the end. `begins` is the time of the first frame; None: as the stream says.
     """
     if stream.duration is not None and stream.time_base is not None and stream.duration > 0:
         return float(stream.duration * stream.time_base)
@@ -327,12 +310,3 @@ def _claimed_duration(stream: VideoStream, begins: float | None) -> float | None
         begins = float(stream.start_time * stream.time_base)
     end = int(tag[1]) * 3600 + int(tag[2]) * 60 + float(tag[3])
     return end - max(0.0, begins or 0.0)
-
-
-def _expected_duration(stream: VideoStream, container_duration: int | None) -> float | None:
-    claimed = _claimed_duration(stream, None)
-    if claimed is not None:
-        return claimed
-    if container_duration is not None and container_duration > 0:
-        return container_duration / av.time_base
-    return None

@@ -12,7 +12,7 @@ from av.video.stream import VideoStream
 
 from ongebd.errors import ConfigError, a_number
 from ongebd.video.packets import Piece, RecentPackets
-from ongebd.video.upright import AS_IT_IS, Turn
+from ongebd.video.picture import UPRIGHT, Turn
 from ongebd.watch.awaited import AwaitedClips
 from ongebd.watch.records import Filmed, Footage, Found, Onset
 
@@ -68,7 +68,7 @@ class Clips:
         hand_over: Callable[[Footage], object],
         tell: Callable[[Filmed], object],
     ) -> None:
-        self.turn: Turn = AS_IT_IS
+        self.turn: Turn = UPRIGHT
         self._length, self._backlog, self._hand_over = length, backlog, hand_over
         self._newest: RecentPackets | None = None
         self._of_epoch: dict[int, RecentPackets] = {}
@@ -80,7 +80,7 @@ class Clips:
 
     def begin(self, stream: VideoStream) -> None:
         """A connection is open."""
-        self.turn, self._began = AS_IT_IS, None
+        self.turn, self._began = UPRIGHT, None
         self._newest = RecentPackets(stream, self._length.before + self._backlog, self._length.most_bytes)
 
     def add(self, packet: Packet[VideoStream], time: float) -> None:

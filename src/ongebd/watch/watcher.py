@@ -17,8 +17,8 @@ from ongebd.errors import ConfigError, a_whole_number
 from ongebd.pool import PoolResult, StreamPool
 from ongebd.video import VideoReader
 from ongebd.video.connecting import Connecting
-from ongebd.video.sampling import exact_rate
 from ongebd.video.source import kind_of
+from ongebd.video.timing import exact_rate
 from ongebd.watch.clips import ClipLength, Clips
 from ongebd.watch.clock import LiveClock, RealClock
 from ongebd.watch.hub import Hub

@@ -8,12 +8,13 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+from ongebd.common.prefetch import prefetch
 from ongebd.detector import Model, SourceRun
 from ongebd.errors import ConfigError
 from ongebd.lab.benchmark.plan import BenchPlan
 from ongebd.lab.benchmark.subjects import Subject
 from ongebd.lab.benchmark.timing import Sample
-from ongebd.video import VideoReader, prefetch
+from ongebd.video import VideoReader
 
 PYSCENEDETECT = "PySceneDetect AdaptiveDetector, its own program"
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from ongebd.errors import ConfigError, a_number, a_whole_number
 from ongebd.lab.composites.kinds import BOUNDARY_KINDS, DISTRACTOR_KINDS, chosen_kinds
-from ongebd.video.sampling import exact_rate
+from ongebd.video.timing import exact_rate
 
 Part = Literal["train", "val", "test", "all"]
 """A part of the clips, by which no clip is on two sides; "all" where they are not parted."""

@@ -14,11 +14,12 @@ from av.container import InputContainer
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
+from ongebd.common.geometry import Fit
 from ongebd.errors import SourceError
 from ongebd.lab.composites.clips import Clip
 from ongebd.lab.composites.pictures import SIDE, small_luma
 from ongebd.types import ImageU8
-from ongebd.video.rgb import RgbMaker
+from ongebd.video.picture import RgbMaker
 from ongebd.video.source import open_container, pick_stream
 
 _SEEK_FROM = 5.0  # seconds; nearer to the start it is as fast to decode from there
@@ -83,7 +84,7 @@ def pictures_at(clip: Clip, numbers: Sequence[int], short_side: int) -> Iterator
         return
     at = 0
     with closing(_numbered(clip, numbers[0])) as frames:
-        maker = RgbMaker(short_side)
+        maker = RgbMaker(Fit(short_side))
         for number, frame in frames:
             if number < numbers[at]:
                 continue
@@ -104,7 +105,7 @@ def _numbered(clip: Clip, first: int) -> Generator[tuple[int, VideoFrame], None,
     Not every file that can be sought in decodes to the same pictures then: the first one is compared.
     """
     if clip.pts is not None and clip.times[first] > _SEEK_FROM:
-        sure, maker = False, RgbMaker(SIDE)
+        sure, maker = False, RgbMaker(Fit(SIDE))
         with closing(_sought(clip, clip.pts, first)) as frames:
             for number, frame in frames:
                 if not sure and number == first:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ongebd.common.geometry import Fit
 from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.labels import read_labels
 from ongebd.data.numbers import FloatArray
@@ -27,9 +28,9 @@ from ongebd.lab.composites.pictures import (
     steps_of,
     turnover_of,
 )
-from ongebd.video.clock import Clock
-from ongebd.video.rgb import RgbMaker
-from ongebd.video.source import has_stamps
+from ongebd.video.picture import RgbMaker
+from ongebd.video.source import has_timestamps
+from ongebd.video.timing import Clock
 
 ENDINGS = frozenset(
     {
@@ -183,10 +184,10 @@ def _frames(path: Path) -> tuple[FloatArray, npt.NDArray[np.int64] | None, LumaU
     times: list[float] = []
     stamps: list[int | None] = []
     small: list[LumaU8] = []
-    clock, maker = Clock(trust_pts=container.format.name != "avi"), RgbMaker(SIDE)
+    clock, maker = Clock(trust_pts=container.format.name != "avi"), RgbMaker(Fit(SIDE))
     shape: tuple[int, int] | None = None
     with container:
-        stamped = has_stamps(container)
+        stamped = has_timestamps(container)
         for frame in decoded(container, stream):
             if shape not in (None, (frame.width, frame.height)):
                 break  # the picture's size changes: what comes before is the clip

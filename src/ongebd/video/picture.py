@@ -1,0 +1,99 @@
+"""From a decoded frame to an upright RGB picture of the wanted size."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import cast
+
+import numpy as np
+from av.sidedata.sidedata import SideData, Type
+from av.video.format import VideoFormat
+from av.video.frame import VideoFrame
+from av.video.reformatter import Interpolation, VideoReformatter
+
+from ongebd.common.geometry import FitWithin, View
+from ongebd.types import ImageU8
+
+Turn = tuple[bool, bool, bool]
+"""What brings a picture upright: transpose it, then flip the rows, then flip the columns."""
+
+UPRIGHT: Turn = (False, False, False)
+
+
+class RgbMaker:
+    """Resizes (bicubic), converts and turns the frames of one stream, with swscale on one thread.
+
+    A planar YUV frame is resized first and converted when it is small. That costs a third of doing both in
+    one step, and comes nearer to a bicubic resize of the RGB picture (measured against Pillow on 18 real
+    clips: mean difference 0.7 of 255, against 1.0).
+
+    Args:
+        view: The size of the upright picture; None keeps it.
+
+    Attributes:
+        turn: How the last picture was turned.
+    """
+
+    def __init__(self, view: View | FitWithin | None = None) -> None:
+        self._view = view
+        # One each: a reformatter keeps the tables of its last conversion.
+        self._resizer = VideoReformatter()
+        self._converter = VideoReformatter()
+        self._turned: tuple[int, int, int] | None = None
+        self.turn: Turn = UPRIGHT
+
+    def __call__(self, picture: VideoFrame) -> ImageU8:
+        """The picture, uint8, shape (height, width, 3)."""
+        width, height = self.upright_size(picture)
+        if self._view is not None:
+            width, height = self._view.size(width, height)
+        if self.turn[0]:
+            width, height = height, width
+        if (width, height) != (picture.width, picture.height) and _is_planar_yuv(picture.format):
+            picture = self._resizer.reformat(
+                picture, width, height, interpolation=Interpolation.BICUBIC, threads=1
+            )
+        rgb = self._converter.reformat(
+            picture, width, height, "rgb24", interpolation=Interpolation.BICUBIC, threads=1
+        ).to_ndarray()
+        return apply_turn(np.asarray(rgb, dtype=np.uint8), self.turn)
+
+    def upright_size(self, picture: VideoFrame) -> tuple[int, int]:
+        """Width and height of the picture when it is upright and not resized.
+
+        Looks for a new turn only if size or angle change: reading side data makes PyAV tie frame and data
+        into a cycle, and frames in cycles fill hundreds of megabytes before Python collects them.
+        """
+        now = (picture.width, picture.height, picture.rotation)
+        if now != self._turned:
+            self._turned, self.turn = now, _turn_of(picture)
+        return (picture.height, picture.width) if self.turn[0] else (picture.width, picture.height)
+
+
+def apply_turn(rgb: ImageU8, turn: Turn) -> ImageU8:
+    """The picture (height, width, 3), turned, contiguous in memory."""
+    if turn == UPRIGHT:
+        return rgb
+    transpose, flip_rows, flip_columns = turn
+    if transpose:
+        rgb = rgb.transpose(1, 0, 2)
+    return np.ascontiguousarray(rgb[:: -1 if flip_rows else 1, :: -1 if flip_columns else 1])
+
+
+def _turn_of(frame: VideoFrame) -> Turn:
+    """From the display matrix: any quarter turn, mirrored or not; other angles go to the nearest one.
+
+    The matrix maps (x, y) to (a·x + c·y, b·x + d·y), as in ISO/IEC 14496-12.
+    """
+    for data in cast("Iterable[SideData]", frame.side_data):
+        if data.type == Type.DISPLAYMATRIX:
+            a, b, _, c, d = struct.unpack_from("=5i", bytes(data))
+            if abs(a) + abs(d) >= abs(b) + abs(c):
+                return False, d < 0, a < 0
+            return True, b < 0, c < 0
+    return UPRIGHT
+
+
+def _is_planar_yuv(form: VideoFormat) -> bool:
+    return len(form.components) >= 3 and form.is_planar and not (form.is_rgb or form.has_palette)

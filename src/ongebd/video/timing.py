@@ -1,0 +1,244 @@
+"""When each frame is shown, and which frames make up a wanted rate. Both use timestamps alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor, isfinite
+
+from ongebd.errors import ConfigError, a_number
+
+DEFAULT_RATE = Fraction(25)
+"""Frames a second of a source without timestamps, unless the user gives a rate (FFmpeg's default too)."""
+_WRAP = 2**33
+# Slots begin early: a file's clock may tick in whole milliseconds, and a camera's frames jitter.
+_EARLY = Fraction(1, 4)
+# Distances between frames are counted in units of 1/_TICKS s, up to a second.
+_TICKS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """One frame's place in time.
+
+    Attributes:
+        time: Seconds since the first frame, exact.
+        duration: How long the frame is shown, as far as known; seconds.
+        broke: Why a new epoch begins with this frame, or None.
+    """
+
+    time: Fraction
+    duration: Fraction
+    broke: str | None = None
+
+
+class Unwrapped:
+    """Undoes the wrap of a 33-bit counter. MPEG's timestamps start again at 0 after 26.5 hours at 90 kHz.
+
+    Each timestamp becomes the value nearest to the one before it. So a wrap goes on counting, and a step back
+    that FFmpeg took for a wrap (it does for any of more than a minute) is a step back again.
+
+    >>> unwrapped = Unwrapped()
+    >>> [unwrapped(stamp) - 2**33 for stamp in (2**33 - 2, 0, 3, 1, 2**33 - 1)]
+    [-2, 0, 3, 1, -1]
+    """
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+
+    def __call__(self, stamp: int | None) -> int | None:
+        """The next timestamp, in ticks; None if there is none."""
+        if stamp is None:
+            return None
+        if self._last is not None:
+            stamp = self._last + (stamp - self._last + _WRAP // 2) % _WRAP - _WRAP // 2
+        self._last = stamp
+        return stamp
+
+
+class Clock:
+    """The time of each decoded frame.
+
+    Time starts at 0, whatever the first timestamp is. A clock that steps back breaks the epoch: the new epoch
+    continues where the old one ended, so time never decreases. The clock never uses the frame rate that a
+    file declares; it is often wrong.
+
+    Some files (any AVI with B-frames, some MP4) number their frames in decoding order and call that
+    presentation time. There, presentation stamps step back while decoding stamps don't. From then on the
+    clock reads the decoding stamps, as FFmpeg's own tools do.
+
+    Args:
+        untimed_rate: Frames a second for sources without any timestamps.
+        trust_pts: False for containers that hold no presentation times (AVI).
+        wraps: Whether the timestamps come from a 33-bit counter.
+
+    >>> clock = Clock()
+    >>> [str(clock.tick(pts, None, 0, Fraction(1, 10)).time) for pts in (100, 104, 104, 106)]
+    ['0', '2/5', '2/5', '3/5']
+    >>> clock.tick(100, None, 0, Fraction(1, 10))
+    Tick(time=Fraction(4, 5), duration=Fraction(1, 5), broke='the clock stepped back by 0.6 s')
+    """
+
+    def __init__(
+        self, untimed_rate: Fraction = DEFAULT_RATE, *, trust_pts: bool = True, wraps: bool = False
+    ) -> None:
+        self._untimed_step = 1 / untimed_rate
+        self._unwrapped = (Unwrapped(), Unwrapped()) if wraps else None  # presentation, decoding
+        self._trust_pts = trust_pts
+        self._last: Fraction | None = None
+        self._step: Fraction | None = None  # the last distance between two frames
+        # Within an epoch, time = stamp + shift.
+        self._pts_shift: Fraction | None = None
+        self._dts_shift: Fraction | None = None
+        self._last_pts: Fraction | None = None
+        self._newest_dts: Fraction | None = None
+        self.untimed = 0
+        """Frames timed by the assumed rate because no timestamp had come yet."""
+        self.reordered = False
+        """Whether presentation stamps turned out to be in decoding order."""
+
+    def tick(self, pts: int | None, dts: int | None, duration: int, time_base: Fraction) -> Tick:
+        """Read one frame's time.
+
+        Args:
+            pts: The frame's presentation timestamp, in units of `time_base`; None if it has none.
+            dts: The decoding timestamp of its packet; None if it has none.
+            duration: Its declared duration in the same units, 0 if unknown.
+            time_base: Seconds per unit.
+        """
+        if self._unwrapped is not None:
+            pts, dts = self._unwrapped[0](pts), self._unwrapped[1](dts)
+        presented = None if pts is None else pts * time_base
+        decoded = None if dts is None else dts * time_base
+        shown = duration * time_base
+        went_back = _before(decoded, self._newest_dts)
+        if self._trust_pts and _before(presented, self._last_pts) and decoded is not None and not went_back:
+            self._trust_pts, self.reordered = False, True
+
+        by_pts = self._trust_pts and presented is not None
+        stamp, shift = (presented, self._pts_shift) if by_pts else (decoded, self._dts_shift)
+        self.untimed += stamp is None and self._pts_shift is None and self._dts_shift is None
+        time = self._next(shown) if stamp is None or shift is None else stamp + shift
+
+        broke = None
+        if self._last is not None and time < self._last:
+            if by_pts or went_back:
+                broke = f"the clock stepped back by {float(self._last - time):.3g} s"
+                time = self._next(shown)
+            else:  # decoding stamps lag by a few frames when they take over
+                time = self._last
+        self._remember(time, presented, decoded, new_epoch=broke is not None)
+        return Tick(time, shown or self._step or Fraction(0), broke)
+
+    def _next(self, shown: Fraction) -> Fraction:
+        """The time of a frame that follows the last one and has no usable timestamp."""
+        if self._last is None:
+            return Fraction(0)
+        return self._last + (self._step or shown or self._untimed_step)
+
+    def _remember(
+        self, time: Fraction, presented: Fraction | None, decoded: Fraction | None, *, new_epoch: bool
+    ) -> None:
+        if self._last is not None and time > self._last and not new_epoch:
+            self._step = time - self._last
+        self._last, self._last_pts = time, presented
+        if presented is not None and (new_epoch or self._pts_shift is None):
+            self._pts_shift = time - presented
+        if decoded is not None:
+            if new_epoch or self._dts_shift is None:
+                self._dts_shift = time - decoded
+            if new_epoch or not _before(decoded, self._newest_dts):
+                self._newest_dts = decoded
+
+
+def _before(stamp: Fraction | None, other: Fraction | None) -> bool:
+    return stamp is not None and other is not None and stamp < other
+
+
+def exact_rate(fps: float | Fraction, name: str = "fps") -> Fraction:
+    """A rate in frames a second as a fraction; a float near an NTSC rate (29.97, 23.976, …) becomes that.
+
+    >>> exact_rate(29.97), exact_rate(6.0), exact_rate(12.5)
+    (Fraction(30000, 1001), Fraction(6, 1), Fraction(25, 2))
+
+    Raises:
+        ConfigError: The rate isn't a number above 0.
+    """
+    number = a_number(name, fps)
+    if not (isfinite(number) and number > 0):
+        raise ConfigError(f"{name} must be a number above 0, not {number:g}")
+    rate = fps if isinstance(fps, Fraction) else Fraction(float(fps))
+    if isinstance(fps, Fraction) or rate.denominator == 1:
+        return rate
+    ntsc = Fraction(round(rate * 1001 / 1000) * 1000, 1001)
+    return ntsc if ntsc and abs(ntsc - rate) < Fraction(6, 1000) else rate
+
+
+class Sampler:
+    """Chooses the frames of a stream that come nearest to a steady rate, each at most once.
+
+    The sampler cuts time into slots of 1/fps seconds, each beginning a quarter of a slot early, and takes the
+    first frame in a slot. It never invents frames: below the wanted rate it takes every frame, and
+    `shortfall` is true.
+
+    >>> sampler = Sampler(Fraction(24))
+    >>> [n for n in range(11) if sampler.take(Fraction(n, 30))]
+    [0, 1, 3, 4, 5, 6, 8, 9, 10]
+
+    Args:
+        fps: Frames a second, above 0.
+    """
+
+    def __init__(self, fps: Fraction) -> None:
+        self.fps = fps
+        self._slot: int | None = None
+        self._first: Fraction | None = None
+        self._last = Fraction(0)
+        self._taken = 0
+        self._before: Fraction | None = None  # the last frame seen, taken or not
+        self._steps: Counter[int] = Counter()  # how often two frames were so far apart, in ticks
+
+    def take(self, time: Fraction) -> bool:
+        """Whether the sample includes the frame shown at `time` (seconds, never decreasing)."""
+        if self._before is not None and time > self._before:
+            self._steps[min(round((time - self._before) * _TICKS), _TICKS)] += 1
+        self._before = time
+        slot = floor(time * self.fps + _EARLY)
+        if self._slot is not None and slot <= self._slot:
+            return False
+        self._slot = slot
+        self._first = time if self._first is None else self._first
+        self._last = time
+        self._taken += 1
+        return True
+
+    def restart(self) -> None:
+        """Take the next frame, whatever its time: a new epoch begins."""
+        self._slot = self._before = None
+
+    @property
+    def rate(self) -> float | None:
+        """Frames a second of the source, from the median distance between frames; None before there are two.
+
+        Gaps left by lost frames don't count.
+        """
+        seen, middle = 0, (self._steps.total() + 1) // 2
+        for ticks, often in sorted(self._steps.items()):
+            seen += often
+            if seen >= middle:
+                return _TICKS / max(ticks, 1)
+        return None
+
+    @property
+    def shortfall(self) -> bool:
+        """Whether the source has clearly fewer frames than wanted (judged from 24 frames on).
+
+        Both the mean and the median distance must be too large: gaps raise only the mean, and frames that
+        come in pairs only the median.
+        """
+        if self._taken < 24 or self._first is None or self._last == self._first:
+            return False
+        wanted = 0.97 * float(self.fps)
+        mean = float((self._taken - 1) / (self._last - self._first))
+        return mean < wanted and (self.rate or 0.0) < wanted
