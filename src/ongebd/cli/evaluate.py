@@ -17,6 +17,7 @@ from ongebd.lab.evaluation.evaluation import evaluate as run_evaluation
 from ongebd.lab.evaluation.evaluation import step_count
 from ongebd.lab.evaluation.report import REPORT_FILES, check_folder, write_report
 from ongebd.lab.evaluation.report_tables import headline, report_tables
+from ongebd.lab.evaluation.report_values import report_values
 from ongebd.lab.evaluation.system import EvaluationConfig
 from ongebd.output import spare_sources
 
@@ -101,5 +102,6 @@ def evaluate(
         )
     for file in [] if out is None else write_report(evaluation, out):
         errors.print(Text(f"wrote {printable(str(file))}", "dim"), soft_wrap=True)
-    print_tables(report_tables(evaluation), headline(evaluation))
+    report = report_values(evaluation)
+    print_tables(report_tables(report), headline(report))
     return 0

@@ -48,7 +48,7 @@ def test_a_system_does_not_differ_from_itself() -> None:
     labels, found = made_set()
     evaluation = evaluate(labels, found, found)
     for difference in evaluation.differences.values():
-        assert difference.value == 0.0
+        assert difference.f1 == 0.0
         assert difference.interval == Interval(0.0, 0.0)
 
 

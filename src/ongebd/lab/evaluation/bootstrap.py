@@ -1,7 +1,7 @@
 """Bootstrap over videos: how much of a score is the luck of which videos were drawn.
 
-All sums that scores are made of are drawn with the same videos, so that differences between two systems, or
-between a system and its floor, are paired.
+All sums are drawn with the same videos, so differences between two systems, or between a system and its
+floor, are paired.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Interval:
 
     @classmethod
     def of(cls, samples: FloatArray) -> Interval | None:
-        """The interval of samples, shape (B,); None where there is none or one of them is not a number."""
+        """The interval of samples, shape (B,); None if there are no samples or one is not finite."""
         if not len(samples) or not np.isfinite(samples).all():
             return None
         low, high = np.percentile(samples, [2.5, 97.5])
@@ -34,27 +34,25 @@ class Interval:
 
 
 def resampled_sums(values: FloatArray, resamples: int, seed: int) -> FloatArray:
-    """Sums over videos drawn with replacement.
+    """Sums over videos drawn with replacement; the same seed draws the same videos.
 
     Args:
-        values: One row a video, shape (V, K).
-        resamples: How many draws, B.
-        seed: The same seed draws the same videos.
+        values: One row per video, shape (V, K).
+        resamples: The number of draws, B.
+        seed: Of the draws.
 
     Returns:
-        Shape (B, K); no rows where there are fewer than two videos, since one cannot vary.
+        Shape (B, K); (0, K) for fewer than two videos, because one video can't vary.
     """
     videos = len(values)
-    if videos < 2:
-        return np.zeros((0, values.shape[1]))
+    sums = [np.zeros((0, values.shape[1]))]
     rng = np.random.default_rng(seed)
-    sums = []
-    step = max(1, _CHUNK // videos)
-    for start in range(0, resamples, step):
+    step = max(1, _CHUNK // max(1, videos))
+    for start in range(0, resamples if videos > 1 else 0, step):
         draws = rng.integers(0, videos, (min(step, resamples - start), videos))
         weights = np.array([np.bincount(row, minlength=videos) for row in draws], dtype=np.float64)
         sums.append(weights @ values)
-    return np.concatenate(sums) if sums else np.zeros((0, values.shape[1]))
+    return np.concatenate(sums)
 
 
 def resampled_scores(
@@ -63,24 +61,17 @@ def resampled_scores(
     """Scores of several players on the same draws of videos.
 
     Args:
-        players: Counts by name, arrays of shape (V, T), T of each player's own.
-        resamples: How many draws, B.
-        seed: The seed of the draws.
-        extra: Another value a video, summed likewise, shape (V,).
+        players: Counts by name, arrays of shape (V, T); T may differ between players.
+        resamples: The number of draws, B.
+        seed: Of the draws.
+        extra: Another value per video to sum, shape (V,).
 
     Returns:
         Scores by name, arrays of shape (B, T); and the sums of `extra`, shape (B,).
     """
-    blocks = [
-        part for counts in players.values() for part in (counts.tp, counts.positives, counts.detections)
-    ]
+    blocks = [part for each in players.values() for part in (each.tp, each.positives, each.detections)]
     table = np.concatenate([*blocks, extra[:, None]], axis=1).astype(np.float64)
     sums = resampled_sums(table, resamples, seed)
-    scores = {}
-    start = 0
-    for name, counts in players.items():
-        width = counts.tp.shape[1]
-        tp, positives, detections = (sums[:, start + i * width : start + (i + 1) * width] for i in range(3))
-        scores[name] = Scores.of(tp, positives, detections)
-        start += 3 * width
-    return scores, sums[:, -1]
+    ends = np.cumsum([block.shape[1] for block in blocks])
+    parts = iter(np.split(sums, ends, axis=1))
+    return {name: Scores.of(next(parts), next(parts), next(parts)) for name in players}, sums[:, -1]

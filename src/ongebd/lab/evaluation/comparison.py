@@ -24,19 +24,19 @@ _NOTHING = np.zeros(0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """V videos to be scored, in the labels' order, all times in one unit.
+    """V videos to score, in the labels' order, all times in one unit.
 
     Attributes:
         ids: Their ids.
-        annotators: Each video's boundaries, one array an annotator.
+        annotators: Each video's boundaries, one array per annotator.
         lengths: What a relative tolerance is a fraction of, shape (V,).
         limits: The last admissible time, shape (V,).
-        detections: Each video's admissible detections, in the order given.
-        decided: When they were known; None where that is not known of all.
+        detections: Each video's admissible detections, in the given order.
+        decided: When they were known; None if that is unknown for any.
         found: Whether the video has a prediction at all, shape (V,).
         labelled: Labelled videos before any filter.
         filtered: Videos left out because their annotators agree too little.
-        skipped: Videos without a prediction that were left out ("skip").
+        skipped: Videos left out because they have no prediction ("skip").
         out_of_range: Detections before 0 or after the end, which the rule drops.
         unknown: Predictions for videos that are not labelled.
     """
@@ -66,7 +66,7 @@ class Comparison:
     def empty(self) -> int:
         """Videos with a prediction that has no admissible detection."""
         return sum(
-            bool(there) and not len(times) for there, times in zip(self.found, self.detections, strict=True)
+            bool(found) and not len(times) for found, times in zip(self.found, self.detections, strict=True)
         )
 
     def with_detections(
@@ -103,51 +103,45 @@ def compare(
     missing: Missing = "count",
     unit: Unit = "seconds",
 ) -> Comparison:
-    """The videos to be scored, with their admissible detections. Ids are matched exactly.
+    """The videos to score, with their admissible detections. Ids are matched exactly.
 
     In seconds a detection is admissible from 0 to `video_duration`, and a relative tolerance is a fraction
-    of that. In frames both go by frame numbers, as in the official notebooks: from 0 to the last frame, and
+    of that. In frames both use frame numbers, as in the official notebooks: from 0 to the last frame, and
     the length is one more.
 
     Args:
         labels: The labels.
-        predictions: The predictions, in the same unit.
-        min_consistency: Videos whose `f1_consis_avg` is below it are left out; None for no filter. A video
-            that has no such score is kept.
+        predictions: The predictions, in `unit`.
+        min_consistency: Leave out videos whose `f1_consis_avg` is lower; None for no filter. Videos without
+            that value are kept.
         missing: "count": a video without a prediction counts the first annotator's boundaries as missed;
             "skip": it is left out, as in one public variant of the official script.
-        unit: "seconds" or "frames".
+        unit: Of the scoring.
 
     Raises:
-        LabelError: Where the units differ, labels lack frame numbers that are needed, or no video is left to
-            score.
-        ConfigError: Where `min_consistency` is no number.
+        LabelError: The units differ, labels lack frame numbers, or no video is left to score.
+        ConfigError: `min_consistency` is not a number of at least 0.
     """
     check_min_consistency(min_consistency)
+    if missing not in ("count", "skip"):
+        raise LabelError(f"missing must be 'count' or 'skip', not {missing!r}")
+    if predictions.unit != unit:
+        raise LabelError(f"the predictions are in {predictions.unit}, not in {unit}; convert them first")
     exact = {name: name for name in predictions.videos if name in labels.videos}
     predictions.check_shared(labels.videos, exact, None)
-    if missing not in ("count", "skip"):
-        raise LabelError(f"missing is {missing!r}; give 'count' or 'skip'")
-    if predictions.unit != unit:
-        raise LabelError(
-            f"the predictions are in {predictions.unit}, and {unit} are to be scored; convert them first"
-        )
     name = labels.source or "the labels"
-    agreeing = [video for video in labels.videos.values() if _agree(video, min_consistency)]
+    agreeing = [video for video in labels.videos.values() if _annotators_agree(video, min_consistency)]
     if not agreeing:
         raise LabelError(
             f"{name}: no video has f1_consis_avg of {min_consistency} or more; lower --min-consistency"
         )
     scored = [video for video in agreeing if missing == "count" or video.id in predictions.videos]
-    known = len(exact)
-    if not scored or (predictions.videos and not known):
+    if not scored or (predictions.videos and not exact):
         raise LabelError(
-            f"{predictions.source or 'the predictions'}: none of its ids ({len(predictions.videos)}) is "
-            f"among the {len(agreeing)} to be scored in {name}; check the ids (see --id-pattern)"
+            f"{predictions.source or 'the predictions'}: none of its {len(predictions.videos)} ids is among"
+            f" the {len(agreeing)} to score in {name}; check the ids (see --id-pattern)"
         )
-    lengths, limits, annotators = (
-        _frame_geometry(scored, name) if unit == "frames" else _time_geometry(scored)
-    )
+    limits = _last_frames(scored, name) if unit == "frames" else np.array([v.duration for v in scored], float)
     rows = [predictions.videos.get(video.id, VideoPrediction(_NOTHING, _NOTHING)) for video in scored]
     masks = [(row.times >= 0) & (row.times <= limit) for row, limit in zip(rows, limits, strict=True)]
     decided = None
@@ -158,8 +152,8 @@ def compare(
         ]
     return Comparison(
         ids=tuple(video.id for video in scored),
-        annotators=annotators,
-        lengths=lengths,
+        annotators=[video.frame_boundaries if unit == "frames" else video.boundaries for video in scored],
+        lengths=limits + 1 if unit == "frames" else limits,
         limits=limits,
         detections=[row.times[mask] for row, mask in zip(rows, masks, strict=True)],
         decided=decided,
@@ -168,38 +162,26 @@ def compare(
         filtered=len(labels) - len(agreeing),
         skipped=len(agreeing) - len(scored),
         out_of_range=int(sum((~mask).sum() for mask in masks)),
-        unknown=len(predictions.videos) - known,
+        unknown=len(predictions.videos) - len(exact),
     )
 
 
 def check_min_consistency(value: float | None) -> None:
-    """Refuse a filter that compares with nothing.
-
-    Raises:
-        ConfigError: It is not a number, or below 0.
-    """
+    """Raise a ConfigError for what is not a finite number of at least 0, or None."""
     if value is not None and not (0 <= a_number("min_consistency", value) < math.inf):
-        raise ConfigError(f"min_consistency is {value}; it must be 0 or more, and finite")
+        raise ConfigError(f"min_consistency must be at least 0 and finite, not {value}")
 
 
-def _agree(video: VideoLabels, least: float | None) -> bool:
+def _annotators_agree(video: VideoLabels, least: float | None) -> bool:
     return least is None or video.consistency is None or not video.consistency < least
 
 
-def _time_geometry(videos: list[VideoLabels]) -> tuple[FloatArray, FloatArray, list[tuple[FloatArray, ...]]]:
-    durations = np.array([video.duration for video in videos], dtype=np.float64)
-    return durations, durations, [video.boundaries for video in videos]
-
-
-def _frame_geometry(
-    videos: list[VideoLabels], name: str
-) -> tuple[FloatArray, FloatArray, list[tuple[FloatArray, ...]]]:
+def _last_frames(videos: list[VideoLabels], name: str) -> FloatArray:
     last = []
     for video in videos:
         if video.last_frame is None or not video.frame_boundaries:
             raise LabelError(
                 f"{name}: video {video.id!r} has no frame numbers (num_frames, fps); score in seconds"
             )
-        last.append(float(video.last_frame))
-    limits = np.array(last, dtype=np.float64)
-    return limits + 1, limits, [video.frame_boundaries for video in videos]
+        last.append(video.last_frame)
+    return np.array(last, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""True positives, positives and detections, and the scores that come of them."""
+"""True positives, positives and detections, and the scores made of them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """What was counted in each of V videos at each of T tolerances, against the annotator chosen there.
+    """Counts of V videos at T tolerances, against the annotator chosen there.
 
     Attributes:
         tp: True positives, shape (V, T).
         positives: The chosen annotator's boundaries, shape (V, T).
         detections: Admissible detections, shape (V, T), the same in each column.
-        annotator: The chosen annotator, shape (V, T); 0 where there was no detection to choose by.
+        annotator: The chosen annotator, shape (V, T); 0 without a detection to choose by.
     """
 
     tp: IntArray
@@ -32,16 +32,19 @@ class Counts:
         """Scores of the sums over all videos, arrays of shape (T,)."""
         return Scores.of(self.tp.sum(axis=0), self.positives.sum(axis=0), self.detections.sum(axis=0))
 
-    def columns(self, part: slice) -> Counts:
-        """Some of the tolerances."""
-        return Counts(
-            self.tp[:, part], self.positives[:, part], self.detections[:, part], self.annotator[:, part]
-        )
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """Totals, and precision, recall and F1 of the totals; all arrays of one shape, mostly (T,)."""
+    """Totals, and precision, recall and F1 of the totals; all arrays of one shape, mostly (T,).
+
+    Attributes:
+        tp: True positives.
+        positives: Boundaries of the chosen annotators.
+        detections: Admissible detections.
+        precision: tp / detections, 0 without detections.
+        recall: tp / positives, 1 without positives.
+        f1: Their harmonic mean, 0 if both are 0.
+    """
 
     tp: FloatArray
     positives: FloatArray
@@ -57,29 +60,19 @@ class Scores:
         positives: npt.NDArray[np.generic],
         detections: npt.NDArray[np.generic],
     ) -> Scores:
-        """Scores of given totals, by the official conventions of `precision_recall_f1`."""
+        """Scores of totals, by the official conventions of `precision_recall_f1`."""
         hit, real, found = (np.asarray(part, dtype=np.float64) for part in (tp, positives, detections))
-        precision, recall, f1 = precision_recall_f1(hit, real, found)
-        return cls(hit, real, found, precision, recall, f1)
+        return cls(hit, real, found, *precision_recall_f1(hit, real, found))
 
 
 def precision_recall_f1(
     tp: FloatArray, positives: FloatArray, detections: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Precision, recall and F1, computed in the official script's order, so that ties fall as they do there.
+    """Precision, recall and F1 in the official script's order of operations, so that ties fall the same way.
 
-    Recall is 1 where there is nothing to find, precision 0 where nothing was detected, and F1 0 where both
-    are 0.
-
-    Args:
-        tp: True positives, any shape.
-        positives: Boundaries to be found, the same shape.
-        detections: Detections, the same shape.
-
-    Examples:
-        >>> f1 = precision_recall_f1(np.array([2.0, 0.0]), np.array([4.0, 0.0]), np.array([2.0, 3.0]))[2]
-        >>> f1.round(3).tolist()
-        [0.667, 0.0]
+    >>> f1 = precision_recall_f1(np.array([2.0, 0.0]), np.array([4.0, 0.0]), np.array([2.0, 3.0]))[2]
+    >>> f1.round(3).tolist()
+    [0.667, 0.0]
     """
     recall = np.divide(tp, positives, out=np.ones_like(tp), where=positives != 0)
     precision = np.divide(tp, detections, out=np.zeros_like(tp), where=detections != 0)

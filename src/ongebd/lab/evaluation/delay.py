@@ -1,9 +1,8 @@
-"""How late a system says what it found: delay, F1 within an allowed delay, false alarms per hour.
+"""How late a system reports what it found: delay, F1 within an allowed delay, false alarms per hour.
 
-A boundary that is found three seconds after it happened is of little use to who watches a stream, and the
-official score does not tell. The delay of a detection is the time at which it was *decided* less the time of
-the annotated boundary that it is matched with, so it holds both the wait for a decision and the error of the
-time itself. It can be negative: a system may speak before the moment that the annotator marked.
+The official score ignores lateness. A detection's delay is the time at which it was *decided* minus the time
+of the annotated boundary it is matched with, so it includes both the wait for a decision and the error of the
+time. It is negative when a system decides before the moment that the annotator marked.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ongebd.lab.evaluation.counts import Counts, IntArray, Scores
 from ongebd.lab.evaluation.matching import greedy_match
 
 DELAY_TOLERANCE = 0.5
-"""Seconds: detections are matched with boundaries at this absolute tolerance before their delay is taken."""
+"""Seconds: the absolute tolerance at which detections are matched before their delay is measured."""
 
 ALLOWED_DELAYS = (0.0, 0.1, 0.25, 0.5, 1.0)
 """Seconds."""
@@ -31,7 +30,7 @@ class Delays:
     Attributes:
         seconds: decided − matched boundary, shape (M,).
         video: The video of each, shape (M,).
-        tolerance: At which they were matched, seconds.
+        tolerance: Of the matching, in seconds.
     """
 
     seconds: FloatArray
@@ -39,21 +38,19 @@ class Delays:
     tolerance: float
 
     def percentile(self, percent: float) -> float | None:
-        """A percentile of the delays, seconds; None where nothing was matched."""
+        """A percentile of the delays, in seconds; None if nothing was matched."""
         return float(np.percentile(self.seconds, percent)) if len(self.seconds) else None
 
 
 def measure_delays(comparison: Comparison, tolerance: float = DELAY_TOLERANCE) -> Delays | None:
     """The delay of each matched detection, against the annotator whom the rule chooses at the tolerance.
 
-    Returns:
-        None where the predictions do not say when they were decided.
+    None if the predictions don't contain the times of their decisions.
     """
     if comparison.decided is None:
         return None
     chosen = comparison.count(comparison.absolute_tolerances([tolerance])).annotator[:, 0]
-    delays: list[float] = []
-    owner: list[int] = []
+    delays, owner = [], []
     for video, annotator in enumerate(chosen):
         marks, known = comparison.annotators[video][annotator], comparison.decided[video]
         for mark, detection in greedy_match(marks, comparison.detections[video], tolerance):
@@ -65,10 +62,8 @@ def measure_delays(comparison: Comparison, tolerance: float = DELAY_TOLERANCE) -
 def count_within_delay(comparison: Comparison, tolerance: float = DELAY_TOLERANCE) -> Counts | None:
     """Counts at each of `ALLOWED_DELAYS` and then without a limit, arrays of shape (V, 6).
 
-    Matching is that of the absolute tolerance; a match that was decided too late does not count.
-
-    Returns:
-        None where the predictions do not say when they were decided.
+    Detections are matched at the absolute tolerance; a match that was decided too late doesn't count. None
+    if the predictions don't contain the times of their decisions.
     """
     if comparison.decided is None:
         return None
@@ -77,11 +72,11 @@ def count_within_delay(comparison: Comparison, tolerance: float = DELAY_TOLERANC
 
 
 def watched_hours(comparison: Comparison) -> FloatArray:
-    """Hours of each video that the system saw, shape (V,): 0 where it made no prediction."""
+    """Hours of each video that the system saw, shape (V,); 0 if it made no prediction."""
     return comparison.limits / 3600 * comparison.found
 
 
 def false_alarms_per_hour(scores: Scores, hours: FloatArray | float) -> FloatArray:
-    """Detections that match no boundary, an hour watched, in the scores' shape; NaN where none was."""
+    """Detections that match no boundary per hour watched, in the scores' shape; NaN for no hours."""
     alarms = scores.detections - scores.tp
     return np.divide(alarms, hours, out=np.full_like(alarms, np.nan), where=np.asarray(hours) > 0)

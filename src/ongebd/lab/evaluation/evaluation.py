@@ -1,9 +1,9 @@
-"""A whole evaluation: labels, one system or two, and all that belongs beside a score."""
+"""A whole evaluation: labels, one system or two, and everything a score is compared with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
@@ -24,14 +24,14 @@ class Difference:
     """Two systems by one figure, on the same draws of the same videos.
 
     Attributes:
-        value: The first's F1 less the second's.
-        interval: 95 %; None where there are fewer than two videos.
-        better: The share of draws in which the first scores higher; None likewise.
+        f1: The first's F1 minus the second's.
+        interval: 95 %; None for fewer than two videos.
+        share_of_draws_above_0: In how many the first scores higher; None for fewer than two videos.
     """
 
-    value: float
+    f1: float
     interval: Interval | None
-    better: float | None
+    share_of_draws_above_0: float | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,11 +39,11 @@ class Evaluation:
     """The outcome.
 
     Attributes:
-        labels: What was scored against.
-        config: How.
+        labels: The reference.
+        config: How it was run.
         min_consistency: The filter that was used; None for none.
         systems: One, or two that were scored on the same videos.
-        differences: By figure, where there are two.
+        differences: By figure, for two systems.
     """
 
     labels: LabelSet
@@ -62,19 +62,19 @@ def evaluate(
     id_pattern: str | None = None,
     progress: Progress = lambda _: None,
 ) -> Evaluation:
-    """Evaluate a system, or two side by side.
+    """Evaluate a system, or compare two.
 
     Args:
         labels: The labels.
-        predictions: The system's predictions, at the moment to be scored (`PredictionSet.at`).
-        other: Another system's, to be compared on the same videos; with missing="skip" on those that both
+        predictions: The system's predictions, at the moment to score (`PredictionSet.at`).
+        other: Another system's, to compare on the same videos; with missing="skip" on those that both
             predicted.
         config: How to run.
         id_pattern: See `ongebd.data.id_matching`.
-        progress: Called with the name of each step as it is done.
+        progress: Called with the name of each step when it is done.
 
     Raises:
-        LabelError: Where predictions cannot be scored on these labels.
+        LabelError: Predictions can't be scored on these labels.
     """
     config = config or EvaluationConfig()
     least = config.min_consistency
@@ -84,13 +84,15 @@ def evaluate(
     for each, match in zip(given, matches, strict=True):
         each.check_shared(labels.videos, match.label_of, id_pattern)
         if not match.label_of:
+            some = ", ".join(map(repr, islice(match.unknown, 3)))
             raise LabelError(
-                f"{each.source or 'the predictions'}: none of its ids ({len(each.videos)}) is in "
-                f"{labels.source or 'the labels'} ({_some(match.unknown)}); check the ids (see --id-pattern)"
+                f"{each.source or 'the predictions'}: none of its {len(each.videos)} ids is in"
+                f" {labels.source or 'the labels'} ({some}{', …' if len(match.unknown) > 3 else ''});"
+                " check the ids (see --id-pattern)"
             )
     renamed = [each.renamed(match.label_of) for each, match in zip(given, matches, strict=True)]
-    if len(renamed) == 2 and config.missing == "skip":
-        renamed = _common(renamed)
+    if other is not None and config.missing == "skip":
+        renamed = _in_common(*renamed)
     systems = tuple(
         evaluate_system(labels, each, match, config, min_consistency, progress)
         for each, match in zip(renamed, matches, strict=True)
@@ -100,35 +102,27 @@ def evaluate(
 
 
 def step_count(labels: LabelSet, systems: int) -> int:
-    """How many times `evaluate` calls `progress`, at most: for a progress bar."""
-    whole = compare(labels, PredictionSet(), min_consistency=None)
-    return systems * (4 + len(clock_periods(whole)))
+    """How often `evaluate` calls `progress`, at most: for a progress bar."""
+    everything = compare(labels, PredictionSet(), min_consistency=None)
+    return systems * (4 + len(clock_periods(everything)))
 
 
-def _common(given: list[PredictionSet]) -> list[PredictionSet]:
-    shared = set(given[0].videos) & set(given[1].videos)
+def _in_common(first: PredictionSet, second: PredictionSet) -> list[PredictionSet]:
+    shared = set(first.videos) & set(second.videos)
     if not shared:
-        raise LabelError("the two systems have no video in common, so --missing skip leaves none to compare")
+        raise LabelError("the two systems share no video, so --missing skip leaves nothing to compare")
     return [
         replace(each, videos={name: video for name, video in each.videos.items() if name in shared})
-        for each in given
+        for each in (first, second)
     ]
 
 
 def _differences(first: SystemResult, second: SystemResult) -> dict[str, Difference]:
-    """Paired: both systems' samples were drawn with one seed from the same videos."""
-    values = [figure_values(system.scores.f1) for system in (first, second)]
-    samples = [figure_values(system.samples.f1) for system in (first, second)]
+    """Both systems' samples were drawn with one seed from the same videos, so they are paired."""
     result = {}
     for figure in FIGURES:
-        drawn = samples[0][figure] - samples[1][figure]
+        own, other = (figure_values(system.scores.f1)[figure] for system in (first, second))
+        drawn = figure_values(first.samples.f1)[figure] - figure_values(second.samples.f1)[figure]
         better = float(np.mean(drawn > 0)) if len(drawn) else None
-        result[figure] = Difference(float(values[0][figure] - values[1][figure]), Interval.of(drawn), better)
+        result[figure] = Difference(float(own - other), Interval.of(drawn), better)
     return result
-
-
-def _some(names: Iterable[str], most: int = 3) -> str:
-    """The first few of many names."""
-    names = list(names)
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + rest

@@ -1,7 +1,7 @@
 """Floors: what a predictor scores that never looks at the video.
 
-A score means something only above these. The clock is causal, so it is also a floor for an online system;
-its period is chosen on the labels that are scored, which is generous to it.
+A score means something only above these. The clock is causal, so it is a floor for an online system too; its
+period is chosen on the labels that are scored, which is generous to it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from ongebd.data.numbers import FloatArray
 from ongebd.errors import ConfigError
 from ongebd.lab.evaluation.comparison import Comparison
 from ongebd.lab.evaluation.counts import Counts
-from ongebd.lab.evaluation.figures import FIGURES, count_all, figure_values
+from ongebd.lab.evaluation.figures import count_all, figure_values
 
 PERIODS: tuple[float, ...] = (
     *(0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 7.5, 10.0),
     *(15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 300.0),
 )
-"""Clock periods that are tried, seconds."""
+"""Clock periods to try, seconds."""
 
 RANDOM_SEEDS = 5
 
@@ -33,12 +33,14 @@ class FloorFigure:
     Attributes:
         f1: The figure.
         detail: How the floor was set, "every 1.5 s" for instance.
-        counts: Its counts at all tolerances, for the bootstrap; of several seeds, their sum.
+        counts: Its counts at all tolerances, for the bootstrap; summed over seeds.
+        period: The clock's, in seconds; 0 for other floors.
     """
 
     f1: float
     detail: str
     counts: Counts
+    period: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,14 +59,13 @@ class Floor:
 
 
 def clock_times(duration: float, period: float) -> FloatArray:
-    """A boundary every `period` seconds, within the video; none at its start or its very end.
+    """A boundary every `period` seconds within the video, not at its start or very end.
 
-    Examples:
-        >>> clock_times(4.0, 1.0).tolist()
-        [1.0, 2.0, 3.0]
+    >>> clock_times(4.0, 1.0).tolist()
+    [1.0, 2.0, 3.0]
     """
     if not period > 0:
-        raise ConfigError(f"the clock's period is {period}; it must be above 0")
+        raise ConfigError(f"the clock's period must be above 0, not {period}")
     times = np.arange(1, int(duration / period) + 2, dtype=np.float64) * period
     return times[times < duration]
 
@@ -72,49 +73,39 @@ def clock_times(duration: float, period: float) -> FloatArray:
 def uniform_times(duration: float, count: int) -> FloatArray:
     """`count` boundaries at equal distances.
 
-    Examples:
-        >>> uniform_times(10.0, 4).tolist()
-        [2.0, 4.0, 6.0, 8.0]
+    >>> uniform_times(10.0, 4).tolist()
+    [2.0, 4.0, 6.0, 8.0]
     """
     return duration * np.arange(1, count + 1, dtype=np.float64) / (count + 1)
 
 
-def clock_floor(comparison: Comparison, tick: Callable[[], None] = lambda: None) -> Floor:
-    """The clock at its best period by each figure, of `PERIODS` that are shorter than the longest video.
+def clock_periods(comparison: Comparison) -> Sequence[float]:
+    """The `PERIODS` to try on these videos: those shorter than the longest video, or the shortest."""
+    longest = float(comparison.limits.max())
+    return [period for period in PERIODS if period < longest] or PERIODS[:1]
 
-    Args:
-        comparison: In seconds.
-        tick: Called after each period, for a progress bar.
-    """
+
+def clock_floor(comparison: Comparison, tick: Callable[[], None] = lambda: None) -> Floor:
+    """The clock at its best period by each figure; `tick` is called after each period, for a progress bar."""
     best: dict[str, FloorFigure] = {}
     curve: FloatArray = np.zeros(0)
     for period in clock_periods(comparison):
-        counts = count_all(
-            comparison.with_detections([clock_times(length, period) for length in comparison.limits])
-        )
+        times = [clock_times(length, period) for length in comparison.limits]
+        counts = count_all(comparison.with_detections(times))
         f1 = counts.totals().f1
         for figure, value in figure_values(f1).items():
             if figure not in best or value > best[figure].f1:
-                best[figure] = FloorFigure(float(value), f"every {period:g} s", counts)
+                best[figure] = FloorFigure(float(value), f"every {period:g} s", counts, period)
                 curve = f1 if figure == "average" else curve
         tick()
     return Floor("clock", best, curve)
 
 
-def clock_periods(comparison: Comparison) -> Sequence[float]:
-    """The periods that are tried on these videos; the shortest always is."""
-    longest = float(comparison.limits.max())
-    return [period for period in PERIODS if period < longest] or PERIODS[:1]
-
-
 def uniform_floor(comparison: Comparison) -> Floor:
     """As many boundaries as the system found in each video, at equal distances."""
-    rows = [uniform_times(d, len(t)) for d, t in zip(comparison.limits, comparison.detections, strict=True)]
-    counts = count_all(comparison.with_detections(rows))
-    f1 = counts.totals().f1
-    values = figure_values(f1)
-    detail = "the system's count in each video, evenly"
-    return Floor("uniform", {name: FloorFigure(float(values[name]), detail, counts) for name in FIGURES}, f1)
+    times = [uniform_times(d, len(t)) for d, t in zip(comparison.limits, comparison.detections, strict=True)]
+    runs = [count_all(comparison.with_detections(times))]
+    return _mean_floor("uniform", "the system's count in each video, evenly", runs)
 
 
 def random_floor(comparison: Comparison, seed: int, seeds: int = RANDOM_SEEDS) -> Floor:
@@ -122,18 +113,21 @@ def random_floor(comparison: Comparison, seed: int, seeds: int = RANDOM_SEEDS) -
     runs = []
     for run in range(seeds):
         rng = np.random.default_rng((seed, run))
-        rows = [
-            np.sort(rng.uniform(0, d, len(t)))
-            for d, t in zip(comparison.limits, comparison.detections, strict=True)
+        times = [
+            np.sort(rng.uniform(0, duration, len(found)))
+            for duration, found in zip(comparison.limits, comparison.detections, strict=True)
         ]
-        runs.append(count_all(comparison.with_detections(rows)))
+        runs.append(count_all(comparison.with_detections(times)))
+    return _mean_floor("random", f"the system's count in each video, at random, mean of {seeds} seeds", runs)
+
+
+def _mean_floor(name: str, detail: str, runs: Sequence[Counts]) -> Floor:
     f1 = np.mean([counts.totals().f1 for counts in runs], axis=0)
     total = Counts(
-        sum((counts.tp for counts in runs), np.zeros_like(runs[0].tp)),
-        sum((counts.positives for counts in runs), np.zeros_like(runs[0].tp)),
-        sum((counts.detections for counts in runs), np.zeros_like(runs[0].tp)),
+        np.sum([counts.tp for counts in runs], axis=0),
+        np.sum([counts.positives for counts in runs], axis=0),
+        np.sum([counts.detections for counts in runs], axis=0),
         runs[0].annotator,
     )
-    values = figure_values(f1)
-    detail = f"the system's count in each video, at random, mean of {seeds} seeds"
-    return Floor("random", {name: FloorFigure(float(values[name]), detail, total) for name in FIGURES}, f1)
+    figures = {figure: FloorFigure(float(f), detail, total) for figure, f in figure_values(f1).items()}
+    return Floor(name, figures, f1)

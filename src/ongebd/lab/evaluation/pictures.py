@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,16 +13,15 @@ from matplotlib.ticker import MaxNLocator
 
 from ongebd.common.lettering import lettering
 from ongebd.common.text import shortened
-from ongebd.data.numbers import FloatArray, videos
-from ongebd.lab.evaluation.delay import ALLOWED_DELAYS, DELAY_TOLERANCE
-from ongebd.lab.evaluation.evaluation import Evaluation
-from ongebd.lab.evaluation.figures import RELATIVE_PART
+from ongebd.data.numbers import videos
+from ongebd.lab.evaluation.ceiling import ceiling_name
+from ongebd.lab.evaluation.delay import ALLOWED_DELAYS, DELAY_TOLERANCE, Delays
 from ongebd.lab.evaluation.relative_distance import THRESHOLDS
-from ongebd.lab.evaluation.report_tables import ceiling_name, system_names
+from ongebd.lab.evaluation.report_tables import system_names
+from ongebd.lab.evaluation.report_values import Values, systems_in
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; each line has its own style or mark too.
-_SYSTEMS = ("#0072B2", "#D55E00")
-_MARKS = ("o", "s")
+_SYSTEMS = (("#0072B2", "o", "-"), ("#D55E00", "s", "--"))
 _FLOORS = {"clock": ("#E69F00", "--"), "uniform": ("#999999", "-."), "random": ("#999999", ":")}
 _CEILING = "#009E73"
 
@@ -29,13 +29,13 @@ PICTURES = ("f1_against_threshold.png", "f1_against_allowed_delay.png", "delays.
 """All that a report may have."""
 
 
-def draw_pictures(evaluation: Evaluation) -> dict[str, bytes]:
-    """PNG files by name; those of the delay only where a system says when it decided."""
-    figures = dict(zip(PICTURES, (_threshold_figure, _allowed_delay_figure, _delay_histogram), strict=True))
-    if all(system.delays is None for system in evaluation.systems):
-        figures = {PICTURES[0]: _threshold_figure}
+def draw_pictures(report: Values, delays: Sequence[Delays | None]) -> dict[str, bytes]:
+    """PNG files by name; those of the delay only if a system has times of decisions."""
     with lettering(10):
-        return {name: _png(draw(evaluation)) for name, draw in figures.items()}
+        figures = [_threshold_figure(report)]
+        if any(each is not None for each in delays):
+            figures += [_allowed_delay_figure(report), _delay_histogram(report, delays)]
+        return {name: _png(figure) for name, figure in zip(PICTURES, figures, strict=False)}
 
 
 def _png(figure: Figure) -> bytes:
@@ -44,11 +44,12 @@ def _png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def _axes(title: str, x: str, y: str, subtitle: str) -> tuple[Figure, Axes]:
+def _axes(report: Values, title: str, x: str, y: str, detail: str = "") -> tuple[Figure, Axes]:
     figure = Figure(figsize=(7.5, 4.8), layout="constrained")
     axes = figure.add_subplot()
+    scope = f"n = {videos(report['n'])} ({report['labels']['dataset']}); {report['scored']} scored{detail}"
     figure.suptitle(title, fontsize=12, x=0.02, ha="left")
-    axes.set_title(subtitle, fontsize=8.5, loc="left", color="#444444")
+    axes.set_title(scope, fontsize=8.5, loc="left", color="#444444")
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.spines[["top", "right"]].set_visible(False)
@@ -57,111 +58,93 @@ def _axes(title: str, x: str, y: str, subtitle: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _scope(evaluation: Evaluation) -> str:
-    system = evaluation.systems[0]
-    moment = system.predictions.moment
-    return f"n = {videos(len(system.comparison))} ({evaluation.labels.dataset}); {moment} scored"
+def _legend(axes: Axes, place: Literal["lower right", "upper left", "upper right"]) -> None:
+    axes.legend(fontsize=8, loc=place, frameon=True, framealpha=0.9, edgecolor="none")
 
 
-def _short(name: str) -> str:
-    short = shortened(name, 34)
-    return f" {short}" if short.startswith("_") else short  # matplotlib hides labels that begin so
+def _names(report: Values) -> list[str]:
+    """Of the systems. A space keeps matplotlib from hiding labels that begin with an underscore."""
+    names = [shortened(name, 34) for name in system_names(report)]
+    return [f" {name}" if name.startswith("_") else name for name in names]
 
 
-def _threshold_figure(evaluation: Evaluation) -> Figure:
-    figure, axes = _axes(
-        "F1 against threshold", "threshold (fraction of the video's length)", "F1", _scope(evaluation)
-    )
-    first = evaluation.systems[0]
-    for human, style in zip(first.humans, ("-", "--"), strict=False):
-        axes.plot(
-            THRESHOLDS, human.f1[RELATIVE_PART], color=_CEILING, linestyle=style, label=ceiling_name(human)
-        )
-    for name, system, colour, mark in zip(
-        system_names(evaluation), evaluation.systems, _SYSTEMS, _MARKS, strict=False
-    ):
-        f1, drawn = system.scores.f1[RELATIVE_PART], system.samples.f1[:, RELATIVE_PART]
-        axes.plot(THRESHOLDS, f1, color=colour, marker=mark, linewidth=2, label=_short(name))
-        if len(drawn):
-            low, high = _percentiles(drawn)
-            axes.fill_between(THRESHOLDS, low, high, color=colour, alpha=0.18, linewidth=0)
-    for floor in first.floors:
-        colour, style = _FLOORS[floor.name]
-        detail = f" ({floor.figures['average'].detail})" if floor.name == "clock" else ""
-        axes.plot(
-            THRESHOLDS,
-            floor.curve[RELATIVE_PART],
-            color=colour,
-            linestyle=style,
-            label=f"floor: {floor.name}{detail}",
-        )
+def _draw_f1(axes: Axes, x: Sequence[float], rows: Sequence[Values], name: str, place: int) -> None:
+    """F1 of a system with its interval."""
+    colour, mark, _ = _SYSTEMS[place]
+    axes.plot(x, [row["f1"] for row in rows], color=colour, marker=mark, linewidth=2, label=name)
+    intervals = [row["f1_interval"] for row in rows]
+    if None not in intervals:
+        low, high = zip(*intervals, strict=True)
+        axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+
+
+def _threshold_figure(report: Values) -> Figure:
+    x = "threshold (fraction of the video's length)"
+    figure, axes = _axes(report, "F1 against threshold", x, "F1")
+    for (human, each), line in zip(report["human"].items(), ("-", "--"), strict=False):
+        f1 = list(each["curve"]["relative"].values())
+        axes.plot(THRESHOLDS, f1, color=_CEILING, linestyle=line, label=ceiling_name(human))
+    for place, (name, system) in enumerate(zip(_names(report), systems_in(report), strict=True)):
+        rows = [system["relative"][str(threshold)] for threshold in THRESHOLDS]
+        _draw_f1(axes, THRESHOLDS, rows, name, place)
+    for floor, each in report["floors"].items():
+        colour, line = _FLOORS[floor]
+        detail = f" ({each['figures']['average']['detail']})" if floor == "clock" else ""
+        f1 = list(each["curve"]["relative"].values())
+        axes.plot(THRESHOLDS, f1, color=colour, linestyle=line, label=f"floor: {floor}{detail}")
     axes.set_ylim(0, 1.02)
     axes.set_xticks(THRESHOLDS)
-    axes.legend(fontsize=8, loc="lower right", frameon=True, framealpha=0.9, edgecolor="none")
+    _legend(axes, "lower right")
     return figure
 
 
-def _percentiles(drawn: FloatArray) -> tuple[Sequence[float], Sequence[float]]:
-    low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
-    return low.tolist(), high.tolist()
-
-
-def _allowed_delay_figure(evaluation: Evaluation) -> Figure:
+def _allowed_delay_figure(report: Values) -> Figure:
     figure, axes = _axes(
+        report,
         "F1 against the allowed delay",
         "allowed delay after the annotated boundary (seconds)",
         f"F1 at ± {DELAY_TOLERANCE:g} s",
-        f"{_scope(evaluation)}; only boundaries decided in time count",
+        "; only boundaries decided in time count",
     )
     places = range(len(ALLOWED_DELAYS) + 1)
-    for name, system, colour, mark in zip(
-        system_names(evaluation), evaluation.systems, _SYSTEMS, _MARKS, strict=False
-    ):
-        if system.within_delay is None or system.within_delay_samples is None:
-            continue
-        axes.plot(places, system.within_delay.f1, color=colour, marker=mark, linewidth=2, label=_short(name))
-        if len(system.within_delay_samples.f1):
-            low, high = _percentiles(system.within_delay_samples.f1)
-            axes.fill_between(places, low, high, color=colour, alpha=0.18, linewidth=0)
-    colour, style = _FLOORS["clock"]
-    first = evaluation.systems[0]
-    detail = first.floors[0].figures["absolute 0.5"].detail
-    axes.plot(
-        places, first.clock_within_delay, color=colour, linestyle=style, label=f"floor: clock ({detail})"
-    )
+    clock: list[float] = []
+    for place, (name, system) in enumerate(zip(_names(report), systems_in(report), strict=True)):
+        within = system["f1_within_delay"]
+        if "rows" in within:
+            _draw_f1(axes, places, list(within["rows"].values()), name, place)
+            clock = list(within["clock"].values())  # the same for both systems
+    colour, line = _FLOORS["clock"]
+    detail = report["floors"]["clock"]["figures"]["absolute 0.5"]["detail"]
+    axes.plot(places, clock, color=colour, linestyle=line, label=f"floor: clock ({detail})")
     axes.set_xticks(list(places), [*(f"{seconds:g}" for seconds in ALLOWED_DELAYS), "no limit"])
     axes.set_ylim(0, 1.02)
-    axes.legend(fontsize=8, loc="upper left", frameon=True, framealpha=0.9, edgecolor="none")
+    _legend(axes, "upper left")
     return figure
 
 
-def _delay_histogram(evaluation: Evaluation) -> Figure:
+def _delay_histogram(report: Values, delays: Sequence[Delays | None]) -> Figure:
     figure, axes = _axes(
+        report,
         "When the boundaries were decided",
         "decided − annotated boundary (seconds; below 0: before the annotated moment)",
         "matched detections",
-        f"{_scope(evaluation)}; matched at ± {DELAY_TOLERANCE:g} s",
+        f"; matched at ± {DELAY_TOLERANCE:g} s",
     )
-    shown = [
-        (name, system.delays, colour)
-        for name, system, colour in zip(system_names(evaluation), evaluation.systems, _SYSTEMS, strict=False)
-        if system.delays is not None
-    ]
-    all_delays = np.concatenate(
-        [[-DELAY_TOLERANCE, DELAY_TOLERANCE], *(delays.seconds for _, delays, _ in shown)]
-    )
-    first, last = int(np.floor(all_delays.min() * 10)), int(np.floor(all_delays.max() * 10)) + 1
+    known = [each.seconds for each in delays if each is not None]
+    everything = np.concatenate([[-DELAY_TOLERANCE, DELAY_TOLERANCE], *known])
+    first, last = int(np.floor(everything.min() * 10)), int(np.floor(everything.max() * 10)) + 1
     bins = [step / 10 for step in range(first, last + 1)]
-    for place, (name, delays, colour) in enumerate(shown):
-        median = delays.percentile(50)
-        label = f"{_short(name)} (n = {len(delays.seconds)})"
+    for name, each, (colour, _, line) in zip(_names(report), delays, _SYSTEMS, strict=False):
+        if each is None:
+            continue
+        label = f"{name} (n = {len(each.seconds)})"
         axes.hist(
-            delays.seconds, bins=bins, color=colour, alpha=0.55, edgecolor="white", linewidth=0.5, label=label
+            each.seconds, bins=bins, color=colour, alpha=0.55, edgecolor="white", linewidth=0.5, label=label
         )
-        if median is not None:
-            axes.axvline(median, color=colour, linestyle=("-", "--")[place], label=f"median {median:+.2f} s")
+        if (median := each.percentile(50)) is not None:
+            axes.axvline(median, color=colour, linestyle=line, label=f"median {median:+.2f} s")
     axes.axvline(0, color="black", linewidth=1)
     axes.margins(y=0.3)  # room for the legend
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.legend(fontsize=8, loc="upper right", frameon=True, framealpha=0.9, edgecolor="none")
+    _legend(axes, "upper right")
     return figure

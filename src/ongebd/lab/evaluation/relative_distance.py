@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -16,32 +16,20 @@ from ongebd.lab.evaluation.comparison import Comparison, Missing, compare
 from ongebd.lab.evaluation.counts import Counts, Scores
 
 THRESHOLDS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
-"""The official thresholds, written out: 3 · 0.05 is not 0.15, and ties must fall as they do there."""
+"""The official thresholds, written out: 3 · 0.05 is not 0.15, and ties must fall the same way."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RelativeDistance:
+class RelativeDistance(Scores):
     """The score of a set of videos at each of T thresholds.
 
     Attributes:
         thresholds: Fractions of a video's length, shape (T,).
-        tp: True positives, shape (T,); likewise `positives` and `detections`.
-        positives: Boundaries of the chosen annotators.
-        detections: Admissible detections.
-        precision: tp / detections, 0 where there is none.
-        recall: tp / positives, 1 where there is none.
-        f1: Their harmonic mean.
-        counts: The same for each video, arrays of shape (V, T).
+        counts: Counts of each video, arrays of shape (V, T).
         comparison: The videos, and how many were found, missing and filtered.
     """
 
     thresholds: FloatArray
-    tp: FloatArray
-    positives: FloatArray
-    detections: FloatArray
-    precision: FloatArray
-    recall: FloatArray
-    f1: FloatArray
     counts: Counts
     comparison: Comparison
 
@@ -52,7 +40,7 @@ class RelativeDistance:
 
     @property
     def n(self) -> int:
-        """How many videos were scored."""
+        """The number of scored videos."""
         return len(self.comparison)
 
 
@@ -68,24 +56,23 @@ def relative_distance(
 
     Videos with `f1_consis_avg` below `min_consistency` are left out. In each other video the admissible
     detections are matched with each annotator's boundaries, greedily (`ongebd.lab.evaluation.matching`), at a
-    tolerance of threshold · length; the annotator with the highest F1 is chosen anew at each threshold; true
+    tolerance of threshold · length. The annotator with the highest F1 is chosen at each threshold. True
     positives, positives and detections are summed over the videos, and precision, recall and F1 are those of
     the sums.
 
     Args:
         labels: A label set, or a plain dict in the official schema.
-        predictions: A prediction set with the labels' ids, or a plain dict `{id: [times]}`; the order of the
-            times and repeated ones are kept, as the rule has it.
+        predictions: A prediction set with the labels' ids, or a plain dict `{id: [times]}`. The order of the
+            times and repeated times matter to the rule.
         thresholds: Fractions of a video's length.
-        min_consistency: None for no filter. TAPOS has none: its single annotators agree with themselves, at
-            1.
-        missing: What a video without a prediction does: "count" its boundaries as missed, or "skip" it.
-        unit: What the predictions are in. In "frames" labels are compared as frame numbers, and a length is
-            in frames, as in the official notebooks; for TAPOS that is end − start + 1 of the instance.
+        min_consistency: None for no filter. TAPOS needs none: its single annotators agree with themselves.
+        missing: Whether a video without a prediction counts its boundaries as missed, or is skipped.
+        unit: Of the predictions. In "frames" labels are compared as frame numbers, and a length is in
+            frames, as in the official notebooks; for TAPOS that is end − start + 1 of the instance.
 
     Raises:
-        LabelError: Where labels or predictions cannot be scored.
-        ConfigError: Where there is no threshold, or one is negative or not finite.
+        LabelError: Labels or predictions can't be scored.
+        ConfigError: There is no threshold, or one is negative or not finite.
 
     Examples:
         >>> video = {"video_duration": 10.0, "substages_timestamps": [[2.0, 6.0], [4.0]]}
@@ -95,7 +82,7 @@ def relative_distance(
     """
     levels = np.array(thresholds, dtype=np.float64)
     if levels.ndim != 1 or not len(levels) or not np.isfinite(levels).all() or (levels < 0).any():
-        raise ConfigError(f"thresholds are {thresholds}; give fractions of a video's length, 0 or above")
+        raise ConfigError(f"thresholds must be fractions of a video's length, 0 or above, not {thresholds}")
     comparison = compare(
         as_label_set(labels),
         as_prediction_set(predictions, unit),
@@ -104,15 +91,6 @@ def relative_distance(
         unit=unit,
     )
     counts = comparison.count(comparison.relative_tolerances(thresholds))
-    totals: Scores = counts.totals()
-    return RelativeDistance(
-        levels,
-        totals.tp,
-        totals.positives,
-        totals.detections,
-        totals.precision,
-        totals.recall,
-        totals.f1,
-        counts,
-        comparison,
-    )
+    totals = counts.totals()
+    scores = {field.name: getattr(totals, field.name) for field in fields(totals)}
+    return RelativeDistance(**scores, thresholds=levels, counts=counts, comparison=comparison)

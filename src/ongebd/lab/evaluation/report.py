@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from ongebd.common.tables import escaped, markdown_section
-from ongebd.errors import ConfigError
+from ongebd.common.writing import write_whole
+from ongebd.errors import ConfigError, os_errors
 from ongebd.lab.evaluation.evaluation import Evaluation
 from ongebd.lab.evaluation.pictures import PICTURES, draw_pictures
-from ongebd.lab.evaluation.report_json import Json, to_json
 from ongebd.lab.evaluation.report_tables import headline, report_tables
+from ongebd.lab.evaluation.report_values import Values, report_values
 
 REPORT_FILES = ("report.md", "report.json", *PICTURES)
 
@@ -23,94 +23,64 @@ _CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 
 def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
-    """Write the report's files into a folder, which is made where it is not there.
+    """Write the report's files into a folder, `report.md` first; the folder is made if necessary.
 
-    The files are made whole beside it first, so that an error leaves no half-written report.
-
-    Args:
-        evaluation: What to report.
-        folder: Where to. Files of an older report there are overwritten, or removed where this one has none.
-
-    Returns:
-        The files, `report.md` first.
+    Files of an older report are overwritten, or removed if this one doesn't have them.
 
     Raises:
-        ConfigError: Where the folder cannot be made or written to.
+        ConfigError: The folder can't be made or written to.
     """
-    pictures = draw_pictures(evaluation)
-    contents = {
-        "report.md": to_markdown(evaluation, pictures).encode(),
-        "report.json": _json(to_json(evaluation)),
-        **pictures,
-    }
-    stale = [name for name in PICTURES if name not in contents]  # an older report's, not of this one
-    return write_files(folder, contents, stale)
+    report = report_values(evaluation)
+    pictures = draw_pictures(report, [system.delays for system in evaluation.systems])
+    parts = ["# Evaluation of event boundaries", escaped(headline(report)) + "."]
+    parts += map(markdown_section, report_tables(report))
+    parts += [f"![{Path(name).stem.replace('_', ' ')}]({name})" for name in pictures]
+    text = "\n\n".join(parts) + "\n"
+    contents = {"report.md": text.encode(), "report.json": _json(report), **pictures}
+    return write_files(folder, contents, stale=[name for name in PICTURES if name not in pictures])
 
 
 def write_files(folder: Path, contents: Mapping[str, bytes], stale: Iterable[str] = ()) -> list[Path]:
-    """Write files into a folder, which is made where it is not there: all of them, or none.
+    """Write files into a folder, all of them or none; the folder is made if necessary.
 
     Args:
-        folder: Where to.
+        folder: Where to write.
         contents: By the files' names.
-        stale: Names of files that are removed then.
+        stale: Names of files to remove afterwards.
 
     Returns:
         The files.
 
     Raises:
-        ConfigError: Where the folder cannot be made or written to.
+        ConfigError: The folder can't be made or written to.
     """
-    try:
-        for name in contents:
-            if (folder / name).is_dir():
-                raise ConfigError(f"{folder / name}: is a folder where a file of the report belongs; move it")
+    files = [folder / name for name in contents]
+    with os_errors(f"--out {folder}", "name another folder"):
+        for file in files:
+            if file.is_dir():
+                raise ConfigError(f"{file}: is a folder; the report needs a file here, move it")
         folder.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=".report-", dir=folder))
-        try:
-            for name, content in contents.items():
-                (staging / name).write_bytes(content)
-            for name in contents:
-                (staging / name).replace(folder / name)
-            for name in stale:
-                (folder / name).unlink(missing_ok=True)
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-    except OSError as problem:
-        raise ConfigError(
-            f"--out {folder}: the report cannot be written there ({problem.strerror}); name another folder"
-        ) from None
-    return [folder / name for name in contents]
+        with ExitStack() as unfinished:
+            for file in files:
+                unfinished.enter_context(write_whole(file)).write_bytes(contents[file.name])
+        for name in stale:
+            (folder / name).unlink(missing_ok=True)
+    return files
 
 
-def _json(document: Json) -> bytes:
-    """JSON as UTF-8. A stray byte of a file's name and control characters are JSON's own escapes."""
+def _json(document: Values) -> bytes:
+    """JSON as UTF-8. Control characters, and stray bytes of file names, become JSON's own escapes."""
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     text = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     return text.encode("utf-8", "backslashreplace")
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse what can be no folder for a report, before anything is measured for it.
-
-    Raises:
-        ConfigError: It or one above it is a file, its name cannot be one, or nothing can be written there.
-    """
-    try:
-        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-        is_folder = there.is_dir()
-    except OSError as problem:
-        raise ConfigError(f"--out {folder}: {problem.strerror}; name another folder") from None
+    """Raise a ConfigError for a folder in which no report can be written, before any work is done for it."""
+    with os_errors(f"--out {folder}", "name another folder"):
+        nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        is_folder = nearest.is_dir()
     if not is_folder:
-        what = "is a file" if there == folder else f"{there} is a file"
-        raise ConfigError(f"--out {folder}: {what}; name a folder")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise ConfigError(f"--out {folder}: nothing can be written there; name another folder")
-
-
-def to_markdown(evaluation: Evaluation, pictures: Iterable[str]) -> str:
-    """The report as Markdown, with links to its pictures."""
-    parts = ["# Evaluation of event boundaries", escaped(headline(evaluation)) + "."]
-    parts += map(markdown_section, report_tables(evaluation))
-    parts += [f"![{Path(name).stem.replace('_', ' ')}]({name})" for name in pictures]
-    return "\n\n".join(parts) + "\n"
+        raise ConfigError(f"--out {folder}: {nearest} is a file; name a folder")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise ConfigError(f"--out {folder}: can't write there; name another folder")

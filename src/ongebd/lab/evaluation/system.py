@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
-import numpy as np
-
+from ongebd.common.settings import Range, check_fields
 from ongebd.data.id_matching import IdMatch
 from ongebd.data.label_set import LabelSet
 from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet
-from ongebd.errors import ConfigError, a_whole_number
+from ongebd.errors import ConfigError
 from ongebd.lab.evaluation.bootstrap import Interval, resampled_scores
-from ongebd.lab.evaluation.ceiling import Human, each_annotator, most_consistent_annotator
+from ongebd.lab.evaluation.ceiling import Ceiling, each_annotator, most_consistent_annotator
 from ongebd.lab.evaluation.comparison import Comparison, Missing, check_min_consistency, compare
 from ongebd.lab.evaluation.counts import Counts, Scores
 from ongebd.lab.evaluation.delay import Delays, count_within_delay, measure_delays, watched_hours
@@ -22,9 +22,7 @@ from ongebd.lab.evaluation.floors import Floor, clock_floor, clock_times, random
 from ongebd.lab.evaluation.relative_distance import THRESHOLDS, RelativeDistance, relative_distance
 
 Progress = Callable[[str], None]
-"""Called with the name of each step as it is done."""
-
-MOST_RESAMPLES = 100_000
+"""Called with the name of each step when it is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +33,22 @@ class EvaluationConfig:
         min_consistency: See `relative_distance`; "own" for the data set's own rule.
         missing: See `relative_distance`.
         resamples: Bootstrap samples; 0 for no intervals.
-        seed: Of the bootstrap and of the random floor.
+        seed: Of the bootstrap and the random floor.
     """
 
     min_consistency: float | str | None = "own"
     missing: Missing = "count"
-    resamples: int = 1000
-    seed: int = 0
+    resamples: Annotated[int, Range(least=0, most=100_000)] = 1000
+    seed: Annotated[int, Range(least=0)] = 0
 
     def __post_init__(self) -> None:
-        for name, value in (("resamples", self.resamples), ("seed", self.seed)):
-            if a_whole_number(name, value) < 0:
-                raise ConfigError(f"{name} is {value}; it must be 0 or more")
-        if self.resamples > MOST_RESAMPLES:
-            raise ConfigError(f"resamples is {self.resamples}; more than {MOST_RESAMPLES} tell nothing new")
+        check_fields(self)
         if not isinstance(self.min_consistency, str):
             check_min_consistency(self.min_consistency)
         elif self.min_consistency != "own":
-            raise ConfigError(f"min_consistency is {self.min_consistency!r}; give a number, None or 'own'")
+            raise ConfigError(
+                f"min_consistency must be a number, None or 'own', not {self.min_consistency!r}"
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,39 +56,39 @@ class Skill:
     """How far a system stands between the best floor (0) and the annotators (1), by one figure.
 
     Attributes:
-        value: (F1 − floor) / (annotators − floor); None where that says nothing, and `why` says why.
-        floor: The best floor's F1, and its name.
-        floor_name: "clock", "uniform" or "random".
-        human: The F1 of each annotator in turn; None where no video has two.
+        value: (F1 − floor) / (annotators − floor), or None for the reason in `why_none`.
         interval: 95 %.
-        why: Why there is no value.
+        best_floor: "clock", "uniform" or "random".
+        floor_f1: Its F1.
+        human_f1: The F1 of each annotator in turn; None if no video has two.
+        why_none: Why there is no value.
     """
 
     value: float | None
-    floor: float
-    floor_name: str
-    human: float | None
     interval: Interval | None
-    why: str = ""
+    best_floor: str
+    floor_f1: float
+    human_f1: float | None
+    why_none: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SystemResult:
-    """All that is known of one system on one set of labels.
+    """All results of one system on one set of labels.
 
     Attributes:
         predictions: What was scored.
         match: How its ids were matched.
-        comparison: The videos scored, in seconds.
+        comparison: The scored videos, in seconds.
         counts: Counts of each video at the 10 thresholds and 4 absolute tolerances, (V, 14).
         scores: Their totals, (14,).
         samples: Bootstrap samples of the same, (B, 14).
-        in_frames: The score by the official notebooks' rule in frames; None where that is not asked for.
+        in_frames: The score by the official notebooks' rule in frames; for TAPOS and frame predictions only.
         floors: clock, uniform, random.
         clock_within_delay: F1 of the clock (best at 0.5 s) at each allowed delay and without a limit, (6,).
-        humans: Annotators against the others; empty where no video has two.
+        humans: Annotators against the others; empty if no video has two.
         skill: By figure.
-        delays: None where the predictions do not say when they were decided; likewise the next two.
+        delays: None without times of decisions, like `within_delay` and its samples.
         within_delay: Scores at each allowed delay and without a limit, (6,).
         within_delay_samples: (B, 6).
         hours: Hours watched.
@@ -108,7 +104,7 @@ class SystemResult:
     in_frames: RelativeDistance | None
     floors: tuple[Floor, ...]
     clock_within_delay: FloatArray
-    humans: tuple[Human, ...]
+    humans: tuple[Ceiling, ...]
     skill: dict[str, Skill]
     delays: Delays | None
     within_delay: Scores | None
@@ -129,61 +125,28 @@ def evaluate_system(
 
     Args:
         labels: The labels.
-        predictions: Its predictions, under the labels' ids, at the moment to be scored.
+        predictions: Its predictions, under the labels' ids, at the moment to score.
         match: How the ids were matched, for the report.
         config: How to run.
-        min_consistency: The filter, resolved.
+        min_consistency: The filter that `config` stands for.
         progress: Called after each step.
 
     Raises:
-        LabelError: Where the predictions cannot be scored on these labels.
+        LabelError: The predictions can't be scored on these labels.
     """
     comparison = compare(
         labels, predictions.in_seconds(labels), min_consistency=min_consistency, missing=config.missing
     )
-    counts = count_all(comparison)
+    counts, hours = count_all(comparison), watched_hours(comparison)
     progress("scores")
     within = count_within_delay(comparison)
-    floors = (
-        clock_floor(comparison, lambda: progress("clock floor")),
-        uniform_floor(comparison),
-        random_floor(comparison, config.seed),
-    )
+    clock = clock_floor(comparison, lambda: progress("clock floor"))
+    floors = (clock, uniform_floor(comparison), random_floor(comparison, config.seed))
     progress("floors")
-    humans = tuple(
-        human
-        for human in (each_annotator(comparison), most_consistent_annotator(comparison, labels))
-        if human is not None
-    )
+    ceilings = each_annotator(comparison), most_consistent_annotator(comparison, labels)
+    humans = tuple(ceiling for ceiling in ceilings if ceiling is not None)
     progress("annotator ceiling")
-    players = _players(counts, within, floors, humans)
-    samples, hours = resampled_scores(players, config.resamples, config.seed, watched_hours(comparison))
-    progress("bootstrap")
-    scores = counts.totals()
-    return SystemResult(
-        predictions=predictions,
-        match=match,
-        comparison=comparison,
-        counts=counts,
-        scores=scores,
-        samples=samples["system"],
-        in_frames=_frame_rule(labels, predictions, config, min_consistency),
-        floors=floors,
-        clock_within_delay=_clock_within_delay(comparison, floors[0]),
-        humans=humans,
-        skill=_skill(scores, floors, humans, samples),
-        delays=measure_delays(comparison),
-        within_delay=None if within is None else within.totals(),
-        within_delay_samples=samples.get("within delay"),
-        hours=float(watched_hours(comparison).sum()),
-        hour_samples=hours,
-    )
 
-
-def _players(
-    counts: Counts, within: Counts | None, floors: tuple[Floor, ...], humans: tuple[Human, ...]
-) -> dict[str, Counts]:
-    """All counts that are drawn together; a floor's that serve several figures stand once."""
     players = {"system": counts}
     if within is not None:
         players["within delay"] = within
@@ -192,7 +155,30 @@ def _players(
     for figure in FIGURES:
         floor = best_floor(floors, figure)
         players[_floor_key(floor, figure)] = floor.figures[figure].counts
-    return players
+    samples, hour_samples = resampled_scores(players, config.resamples, config.seed, hours)
+    progress("bootstrap")
+
+    ticks = [clock_times(length, clock.figures["absolute 0.5"].period) for length in comparison.limits]
+    clock_within = count_within_delay(comparison.with_detections(ticks, decided=ticks))
+    assert clock_within is not None
+    return SystemResult(
+        predictions=predictions,
+        match=match,
+        comparison=comparison,
+        counts=counts,
+        scores=counts.totals(),
+        samples=samples["system"],
+        in_frames=_frame_rule(labels, predictions, config, min_consistency),
+        floors=floors,
+        clock_within_delay=clock_within.totals().f1,
+        humans=humans,
+        skill={figure: _skill(figure, counts.totals(), floors, humans, samples) for figure in FIGURES},
+        delays=measure_delays(comparison),
+        within_delay=None if within is None else within.totals(),
+        within_delay_samples=samples.get("within delay"),
+        hours=float(hours.sum()),
+        hour_samples=hour_samples,
+    )
 
 
 def best_floor(floors: tuple[Floor, ...], figure: str) -> Floor:
@@ -201,50 +187,40 @@ def best_floor(floors: tuple[Floor, ...], figure: str) -> Floor:
 
 
 def _floor_key(floor: Floor, figure: str) -> str:
+    """A floor's name among the bootstrap's players; figures with the same counts share it."""
     return f"{floor.name}, {floor.figures[figure].detail}"
 
 
 def _skill(
-    scores: Scores, floors: tuple[Floor, ...], humans: tuple[Human, ...], samples: dict[str, Scores]
-) -> dict[str, Skill]:
-    result = {}
-    own = figure_values(scores.f1)
-    human = figure_values(humans[0].f1) if humans else None
-    for figure in FIGURES:
-        floor = best_floor(floors, figure)
-        low = floor.figures[figure].f1
-        if human is None:
-            result[figure] = Skill(
-                None, low, floor.name, None, None, "no video has two annotators to compare"
-            )
-            continue
-        high = float(human[figure])
-        if not high > low:
-            why = "the annotators do not stand above the best floor, so the figure tells nothing apart"
-            result[figure] = Skill(None, low, floor.name, high, None, why)
-            continue
-        drawn = figure_values(samples[_floor_key(floor, figure)].f1)[figure]
-        span = figure_values(samples["human"].f1)[figure] - drawn
-        gain = figure_values(samples["system"].f1)[figure] - drawn
-        interval = Interval.of(gain / span) if len(span) and (span > 0).all() else None
-        result[figure] = Skill((float(own[figure]) - low) / (high - low), low, floor.name, high, interval)
-    return result
-
-
-def _clock_within_delay(comparison: Comparison, clock: Floor) -> FloatArray:
-    """F1 of the clock, which decides when it strikes, at each allowed delay and without a limit."""
-    period = float(clock.figures["absolute 0.5"].detail.split()[1])
-    rows = [clock_times(length, period) for length in comparison.limits]
-    counts = count_within_delay(comparison.with_detections(rows, rows))
-    return np.zeros(0) if counts is None else counts.totals().f1
+    figure: str,
+    scores: Scores,
+    floors: tuple[Floor, ...],
+    humans: tuple[Ceiling, ...],
+    samples: Mapping[str, Scores],
+) -> Skill:
+    floor = best_floor(floors, figure)
+    low = floor.figures[figure].f1
+    if not humans:
+        return Skill(None, None, floor.name, low, None, "no video has two annotators to compare")
+    high = float(figure_values(humans[0].f1)[figure])
+    if not high > low:
+        why = "the annotators do not score above the best floor, so this figure distinguishes nothing"
+        return Skill(None, None, floor.name, low, high, why)
+    names = ("system", "human", _floor_key(floor, figure))
+    own, human, blind = (figure_values(samples[name].f1)[figure] for name in names)
+    span = human - blind
+    interval = Interval.of((own - blind) / span) if len(span) and (span > 0).all() else None
+    value = (float(figure_values(scores.f1)[figure]) - low) / (high - low)
+    return Skill(value, interval, floor.name, low, high)
 
 
 def _frame_rule(
     labels: LabelSet, predictions: PredictionSet, config: EvaluationConfig, min_consistency: float | None
 ) -> RelativeDistance | None:
-    """The rule in frames, for TAPOS and for predictions in frames; None elsewhere."""
-    asked = labels.dataset == "tapos" or predictions.unit == "frames"
-    if not asked or any(video.last_frame is None or video.fps is None for video in labels.videos.values()):
+    """The rule in frames, for TAPOS and for predictions in frames; else None."""
+    if labels.dataset != "tapos" and predictions.unit != "frames":
+        return None
+    if any(video.last_frame is None or video.fps is None for video in labels.videos.values()):
         return None
     frames = predictions.in_frames(labels)
     return relative_distance(labels, frames, THRESHOLDS, min_consistency, config.missing, "frames")

@@ -15,10 +15,10 @@ from matplotlib.ticker import MultipleLocator
 from ongebd.common.text import printable, shortened
 from ongebd.data.numbers import FloatArray
 from ongebd.errors import ConfigError
+from ongebd.lab.evaluation.ceiling import ceiling_name
 from ongebd.lab.evaluation.delay import ALLOWED_DELAYS, DELAY_TOLERANCE
 from ongebd.lab.evaluation.figures import ABSOLUTE, ABSOLUTE_PART, RELATIVE_PART
 from ongebd.lab.evaluation.relative_distance import THRESHOLDS
-from ongebd.lab.evaluation.report_tables import ceiling_name
 from ongebd.lab.evaluation.system import SystemResult
 from ongebd.lab.experiments.figures.style import (
     BLACK,
@@ -139,7 +139,7 @@ def limits_of_result(result: SystemResult) -> list[F1Lines]:
     if result.humans:
         human = result.humans[0]
         bands = Band(human.f1[RELATIVE_PART]), Band(human.f1[ABSOLUTE_PART])
-        lines.append(F1Lines(ceiling_name(human), *bands, kind="ceiling"))
+        lines.append(F1Lines(ceiling_name(human.name), *bands, kind="ceiling"))
     return lines
 
 
