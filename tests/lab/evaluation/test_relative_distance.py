@@ -285,7 +285,7 @@ def test_a_set_of_long_and_short_videos_is_scored_in_pieces_that_fit(
     ("given", "complaint"),
     [
         ({"v": [1.0, float("nan")]}, "prediction 'v', position 2: nan is not a finite number"),
-        ({"nobody": [1.0]}, r"none of its ids \(1\) is among the 1 to be scored"),
+        ({"nobody": [1.0]}, r"none of its 1 ids is among the 1 to score"),
         ({"v": "1 2"}, "a list of numbers is wanted"),
     ],
 )
@@ -305,7 +305,7 @@ def test_a_set_that_the_filter_leaves_empty_is_refused(official: Callable[..., L
 def test_thresholds_that_mean_nothing_are_refused(
     official: Callable[..., Labels], thresholds: list[float]
 ) -> None:
-    with pytest.raises(ConfigError, match="thresholds are"):
+    with pytest.raises(ConfigError, match="thresholds must be"):
         relative_distance(official(v=(10.0, [[1.0]])), {"v": [1.0]}, thresholds)
 
 
