@@ -36,7 +36,7 @@ def test_the_longest_id_is_taken_where_it_holds_the_others() -> None:
 
 def test_two_ids_side_by_side_are_ambiguous() -> None:
     with pytest.raises(
-        LabelError, match=r"holds several label ids \('abcde', 'fghij'\); say which with --id-pattern"
+        LabelError, match=r"holds several label ids \('abcde', 'fghij'\); choose with --id-pattern"
     ):
         match_ids(["abcde_fghij"], ["abcde", "fghij"])
 
@@ -48,7 +48,7 @@ def test_a_pattern_takes_the_id_out_and_no_other_rule_is_tried() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "complaint"), [("(", "not a regular expression"), ("abc", "it has no group")]
+    ("pattern", "complaint"), [("(", "not a regular expression"), ("abc", "has no group")]
 )
 def test_a_bad_pattern_is_refused(pattern: str, complaint: str) -> None:
     with pytest.raises(LabelError, match=complaint):
@@ -56,5 +56,5 @@ def test_a_bad_pattern_is_refused(pattern: str, complaint: str) -> None:
 
 
 def test_two_predictions_for_one_video_are_refused() -> None:
-    with pytest.raises(LabelError, match="both fall on video 'abcde'"):
+    with pytest.raises(LabelError, match="both match video 'abcde'"):
         match_ids(["abcde", "x_abcde"], ["abcde"])

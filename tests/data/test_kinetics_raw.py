@@ -21,7 +21,7 @@ def mark(label: str, start: float, end: float | None = None) -> dict[str, object
 
 
 def boundaries(*marks: dict[str, object]) -> list[float]:
-    return [round(time, 6) for time in annotator_boundaries(list(marks), 10.0, 0.3, "clip")]
+    return [round(time, 6) for time in annotator_boundaries(list(marks), 10.0, "clip")]
 
 
 def test_a_mark_counts_as_its_midpoint() -> None:

@@ -194,8 +194,8 @@ def read_from(values: dict[str, list[float]]) -> dict[str, object]:
     ("name", "content", "complaint"),
     [
         ("p.json", '{"v": [1.0, NaN]}', "video 'v', position 2: nan is not a finite number"),
-        ("p.json", '{"v": ["1"]}', "video 'v', position 1: a number is wanted, not the text '1'"),
-        ("p.json", '{"v": 3}', "video 'v': a list of numbers is wanted, not a value of type int"),
+        ("p.json", '{"v": ["1"]}', "video 'v', position 1: must be a number, not the text '1'"),
+        ("p.json", '{"v": 3}', "video 'v': must be a list of numbers, not a value of type int"),
         ("p.json", '{"v": {"frame_idx": [3], "scores": [0.5]}}', "it has scores of frames, not boundaries"),
         ("p.json", '{"v": {"times": [1.0], "decided": [1, 2]}}', "2 decided for 1 times"),
         ("p.json", "{}", "no video in it"),
@@ -211,7 +211,7 @@ def read_from(values: dict[str, list[float]]) -> dict[str, object]:
         ("p.jsonl", lines(HEADER) + '{"type": ' * 200_000 + "\n" + lines(END), "line 2: not JSON"),
         ("p.json", '{"v": ' * 200_000, "nested too deeply"),
         ("p.jsonl", lines({"type": "note"}), "no header and no boundary"),
-        ("p.jsonl", lines(HEADER, [1]), "line 2: an object is wanted"),
+        ("p.jsonl", lines(HEADER, [1]), "line 2: must be an object"),
         ("p.mp4", "x", "predictions are a folder or end in .jsonl"),
         ("p.json", "", "the file is empty"),
     ],
@@ -244,7 +244,7 @@ def test_a_file_with_nothing_in_it_but_a_byte_order_mark_is_an_empty_one(
 def test_two_keys_of_a_pickle_that_are_one_id_are_refused(tmp_path: Path, entries: dict[object, Any]) -> None:
     path = tmp_path / "p.pkl"
     path.write_bytes(pickle.dumps(entries))
-    with pytest.raises(LabelError, match=r"p\.pkl: video '.*': stands twice"):
+    with pytest.raises(LabelError, match=r"p\.pkl: video '.*': occurs twice"):
         read_predictions(path)
 
 
@@ -253,7 +253,7 @@ def test_a_folder_without_results_and_one_with_a_video_twice_are_refused(tmp_pat
         read_predictions(tmp_path)
     for name in ("one.jsonl", "two.jsonl"):
         (tmp_path / name).write_text(lines(HEADER, END))
-    with pytest.raises(LabelError, match="video 'a clip' stands in two places"):
+    with pytest.raises(LabelError, match="video 'a clip' has two results of one source"):
         read_predictions(tmp_path)
 
 
@@ -267,14 +267,16 @@ def test_keys_that_are_not_read_are_counted_and_misspelt_ones_refused(tmp_path: 
     path = tmp_path / "p.json"
     path.write_text('{"v": {"times": [1.0], "foo": 2}, "w": {"times": [], "foo": 2, "bar": 3}}')
     notes = read_predictions(path).notes
-    assert notes[0] == "2 videos with a key that is not read: 'foo'"
-    assert notes[1] == "1 video with a key that is not read: 'bar'"
+    assert notes[0] == "2 videos have an unknown key: 'foo'"
+    assert notes[1] == "1 video has an unknown key: 'bar'"
     for key, meant in (("onset", "onsets"), ("Decided", "decided"), ("decides", "decided")):
         path.write_text(json.dumps({"v": {"times": [1.0], key: [1.0]}}))
-        with pytest.raises(LabelError, match=rf"p\.json: video 'v': the key '{key}' .* is '{meant}' meant"):
+        with pytest.raises(
+            LabelError, match=rf"p\.json: video 'v': unknown key '{key}'; did you mean '{meant}'"
+        ):
             read_predictions(path)
     (tmp_path / "p.csv").write_text("id,time,onsets\nv,1.0,0.9\n")
-    with pytest.raises(LabelError, match=r"p\.csv: the column 'onsets' .* is 'onset' meant"):
+    with pytest.raises(LabelError, match=r"p\.csv: unknown column 'onsets'; did you mean 'onset'"):
         read_predictions(tmp_path / "p.csv")
 
 
@@ -299,7 +301,7 @@ def test_a_shared_stem_is_refused_only_where_it_is_labelled(tmp_path: Path) -> N
     entry = {"video_duration": 10.0, "substages_timestamps": [[2.0]]}
     assert len(evaluate(as_label_set({"other": entry}), predictions).systems[0].match.label_of) == 1
     for score in (evaluate, relative_distance):
-        with pytest.raises(LabelError, match=r"video 'test' stands in 2 places, .*0\.jsonl, .*1\.jsonl"):
+        with pytest.raises(LabelError, match=r"video 'test' is in 2 places, .*0\.jsonl, .*1\.jsonl"):
             score(as_label_set({"other": entry, "test": entry}), predictions)  # type: ignore[operator]
     # Their whole names tell them apart, where a pattern says how.
     labels = as_label_set({"a": entry, "b": entry})

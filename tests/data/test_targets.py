@@ -9,7 +9,7 @@ import pytest
 
 from ongebd.data import read_labels
 from ongebd.data.label_set import VideoLabels
-from ongebd.data.targets import LabelRule, chosen_annotator, frame_targets
+from ongebd.data.labelled import LabelRule, chosen_annotator, frame_targets
 from ongebd.errors import ConfigError
 
 TIMES = np.arange(20) / 10  # 0.0 … 1.9 s

@@ -1,4 +1,4 @@
-"""Reading bytes, JSON and CSV, with one clear line for each thing that can be wrong."""
+"""Reads bytes, JSON and CSV, with one clear line for anything that can be wrong."""
 
 from __future__ import annotations
 
@@ -7,52 +7,31 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 
-from ongebd.errors import LabelError
+from ongebd.errors import LabelError, os_errors
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a file.
-
-    Raises:
-        LabelError: Where there is no such file, it is a folder, it cannot be read, or it is empty.
-    """
-    try:
+    """The bytes of a file that isn't empty."""
+    with os_errors(path, "check the path", LabelError):
         data = path.read_bytes()
-    except FileNotFoundError:
-        raise LabelError(f"{path}: no such file; check the path") from None
-    except IsADirectoryError:
-        raise LabelError(f"{path}: is a folder, a file is wanted here") from None
-    except OSError as problem:
-        raise LabelError(
-            f"{path}: cannot be read ({problem.strerror}); check the path and its permissions"
-        ) from None
     if not data.removeprefix(codecs.BOM_UTF8).strip():
         raise LabelError(f"{path}: the file is empty; it may not have been downloaded in full")
     return data
 
 
-def is_folder(path: Path) -> bool:
-    """Whether it is a folder; a path that cannot even be asked about is none."""
-    try:
-        return path.is_dir()
-    except OSError:  # a name that is too long, say
-        return False
-
-
 def sha256(data: bytes) -> str:
-    """The file's fingerprint, in hexadecimal: two papers that name different ones used different labels."""
+    """A file's fingerprint: two papers that name different ones used different labels."""
     return hashlib.sha256(data).hexdigest()
 
 
 def read_text(data: bytes, path: Path) -> str:
-    """The bytes as UTF-8 text, without a byte order mark.
-
-    Raises:
-        LabelError: Where they are not UTF-8.
-    """
+    """UTF-8 text without a byte order mark."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
@@ -60,75 +39,119 @@ def read_text(data: bytes, path: Path) -> str:
 
 
 def parse_json(data: bytes, path: Path) -> object:
-    """The value of a JSON file; a key that stands twice in one object is refused, not overwritten.
-
-    Raises:
-        LabelError: Where the file is not JSON, is cut off, or repeats a key.
-    """
+    """The value of a JSON file. A key that occurs twice in an object is refused."""
 
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        value: dict[str, object] = {}
-        for key, item in pairs:
-            if key in value:
-                raise LabelError(f"{path}: {key!r} stands twice in one JSON object; keep one of them")
-            value[key] = item
+        value = dict(pairs)
+        if len(value) < len(pairs):
+            twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+            raise LabelError(f"{path}: {twice!r} occurs twice in one JSON object; keep one of them")
         return value
 
+    text = read_text(data, path)
     try:
-        return json.loads(read_text(data, path), object_pairs_hook=unique)
+        return json.loads(text, object_pairs_hook=unique)
     except LabelError:
         raise
     except json.JSONDecodeError as problem:
-        raise LabelError(
-            f"{path}: not valid JSON at line {problem.lineno} ({problem.msg}); the file may be cut off"
-        ) from None
+        where = f"line {problem.lineno} ({problem.msg})"
+        raise LabelError(f"{path}: not valid JSON at {where}; the file may be cut off") from None
     except RecursionError:
-        raise LabelError(f"{path}: JSON nested too deeply to be labels or predictions; flatten it") from None
-    except ValueError:  # Python reads no whole number of more than 4300 digits
-        raise LabelError(f"{path}: JSON with a number too long to be a time; correct or remove it") from None
+        raise LabelError(f"{path}: JSON nested too deeply for labels or predictions; flatten it") from None
+    except ValueError:  # Python refuses whole numbers of more than 4300 digits
+        raise LabelError(f"{path}: a number in the JSON is too long; correct or remove it") from None
 
 
-def table_columns(data: bytes, path: Path) -> list[str]:
-    """The columns that line 1 of a CSV file names, in lower case.
-
-    Raises:
-        LabelError: Line 1 is not CSV.
-    """
-    reader = csv.reader(io.StringIO(read_text(data, path)), strict=True)
-    try:
-        return [name.strip().lower() for name in next(reader, [])]
-    except csv.Error as problem:
-        raise LabelError(f"{path}, line {reader.line_num}: not CSV ({problem}); mend the line") from None
-
-
-def table_rows(data: bytes, path: Path, required: set[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a CSV file with a header line, each with its line number (from 1, the header's is 1).
+def table_rows(
+    data: bytes, path: Path, required: set[str], unread: UnreadKeys | None = None
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """The rows of a CSV file with a header line.
 
     Args:
         data: The file's bytes.
         path: Its name, for messages.
-        required: Columns that must be there; others are handed on as they are.
+        required: Columns that must exist, in lower case.
+        unread: Gets the columns of every row.
 
     Yields:
-        (line number, {column: text}) for each row; blank lines are passed over.
-
-    Raises:
-        LabelError: Where a column is missing or a row has more or fewer cells than the header.
+        (the file and the line's number, {column: text}) for each row that isn't blank.
     """
     reader = csv.reader(io.StringIO(read_text(data, path)), strict=True)
     try:
         header = [name.strip().lower() for name in next(reader, [])]
-        absent = sorted(required - set(header))
-        if absent:
-            named = ", ".join(header)[:200]
-            raise LabelError(f"{path}: column {absent[0]!r} is missing from line 1, which has {named!r}")
+        for column in sorted(required - set(header)):
+            raise LabelError(f"{path}: column {column!r} is missing; line 1 has {', '.join(header)[:200]!r}")
         for cells in reader:
             if not any(cell.strip() for cell in cells):
                 continue
+            where = f"{path}, line {reader.line_num}"
             if len(cells) != len(header):
-                raise LabelError(
-                    f"{path}, line {reader.line_num}: {len(cells)} cells where line 1 has {len(header)}"
-                )
-            yield reader.line_num, dict(zip(header, (cell.strip() for cell in cells), strict=True))
+                raise LabelError(f"{where}: {len(cells)} cells where line 1 has {len(header)}")
+            if unread is not None:
+                unread.see(header, str(path))
+            yield where, dict(zip(header, (cell.strip() for cell in cells), strict=True))
     except csv.Error as problem:
-        raise LabelError(f"{path}, line {reader.line_num}: not CSV ({problem}); mend the line") from None
+        raise LabelError(f"{path}, line {reader.line_num}: not CSV ({problem}); correct the line") from None
+
+
+def table_columns(data: bytes, path: Path) -> set[str]:
+    """The columns that line 1 of a CSV file names, in lower case."""
+    first = read_text(data, path).split("\n", 1)[0]
+    try:
+        return {name.strip().lower() for name in next(csv.reader([first], strict=True), [])}
+    except csv.Error as problem:
+        raise LabelError(f"{path}, line 1: not CSV ({problem}); correct the line") from None
+
+
+class UnreadKeys:
+    """Counts keys (or columns) that a reader doesn't know. A misspelt key is an error.
+
+    >>> unread = UnreadKeys("times", "onsets")
+    >>> unread.see(["times", "note"], "p.json")
+    >>> unread.notes()
+    ["1 video has an unknown key: 'note'"]
+    >>> unread.see(["times", "onset"], "p.json")
+    Traceback (most recent call last):
+    ongebd.errors.LabelError: p.json: unknown key 'onset'; did you mean 'onsets'? Rename or remove it
+    """
+
+    def __init__(self, *known: str, of: str = "video", called: str = "key") -> None:
+        self._known = known
+        self._of = of
+        self._called = called
+        self._seen: Counter[str] = Counter()
+
+    def see(self, keys: Iterable[object], where: str | None = None) -> None:
+        """Count the unknown keys of one entry.
+
+        Args:
+            keys: All keys of the entry.
+            where: The file and the entry, for the error about a misspelt key; None: misspelt keys are
+                counted.
+        """
+        present = [str(key) for key in keys]
+        for name in present:
+            if name in self._known:
+                continue
+            self._seen[name] += 1
+            meant = None if where is None else _closest(name, self._known)
+            if meant is not None and meant not in present:
+                raise LabelError(
+                    f"{where}: unknown {self._called} {name[:60]!r}; did you mean {meant!r}? Rename or "
+                    "remove it"
+                )
+
+    def notes(self) -> list[str]:
+        """One line for each unknown key, at most ten."""
+        lines = [
+            f"{count} {self._of}{' has' if count == 1 else 's have'} an unknown {self._called}: {name[:60]!r}"
+            for name, count in self._seen.most_common(10)
+        ]
+        rest = len(self._seen) - len(lines)
+        return [*lines, f"{rest} more unknown {self._called}s"] if rest else lines
+
+
+@cache
+def _closest(name: str, known: tuple[str, ...]) -> str | None:
+    long = sorted(key for key in known if len(key) > 3)  # short ones have too many neighbours
+    return next(iter(get_close_matches(name.strip().casefold()[:60], long, n=1, cutoff=0.8)), None)

@@ -1,12 +1,11 @@
-"""Which prediction belongs to which labelled video: by rules that are written down, counted, and never guess.
+"""Matches predictions with labelled videos by three rules, without guessing.
 
 1. The prediction's id is a label's id.
-2. Where a pattern is given (`--id-pattern`), the part of the prediction's id that it captures is a label's
-   id.
-3. Where no pattern is given, a label's id of at least five characters stands inside the prediction's id,
-   between separators (`_`, `-`, `.`, space) or at its ends: `arm_wrestling__C4lCVBZ3ux0_000028_000038` holds
-   `C4lCVBZ3ux0`. Where several do, one must hold all the others, and it is taken; otherwise the id is
-   refused as ambiguous.
+2. With a pattern (`--id-pattern`): the part of the prediction's id that it captures is a label's id.
+3. Without a pattern: a label's id of at least five characters occurs inside the prediction's id, between
+   separators (`_`, `-`, `.`, space) or at its ends: `arm_wrestling__C4lCVBZ3ux0_000028_000038` holds
+   `C4lCVBZ3ux0`. If several do, the longest is taken if it holds all others; otherwise the id is refused as
+   ambiguous.
 """
 
 from __future__ import annotations
@@ -50,59 +49,48 @@ def match_ids(predictions: Iterable[str], labels: Iterable[str], pattern: str | 
             prediction's id.
 
     Raises:
-        LabelError: Where the pattern is no such expression, an id is ambiguous, or two predictions fall on
-            one video.
+        LabelError: The pattern is invalid, an id is ambiguous, or two predictions match one video.
 
-    Examples:
-        >>> match_ids(["arm_wrestling__C4lCVBZ3ux0_000028_000038"], ["C4lCVBZ3ux0"]).label_of
-        {'arm_wrestling__C4lCVBZ3ux0_000028_000038': 'C4lCVBZ3ux0'}
+    >>> match_ids(["arm_wrestling__C4lCVBZ3ux0_000028_000038"], ["C4lCVBZ3ux0"]).label_of
+    {'arm_wrestling__C4lCVBZ3ux0_000028_000038': 'C4lCVBZ3ux0'}
     """
     known = set(labels)
     expression = None if pattern is None else compile_pattern(pattern)
-    label_of: dict[str, str] = {}
-    taken: dict[str, str] = {}
-    counts = {"exact": 0, "pattern": 0, "inside": 0}
+    prediction_of: dict[str, str] = {}
     unknown = []
+    exact = 0
     for name in predictions:
-        rule, label = "exact", name if name in known else None
-        if label is None:
-            rule, label = (
-                ("inside", _inside(name, known))
-                if expression is None
-                else ("pattern", captured_id(expression, name))
-            )
+        label: str | None = name
+        if name not in known:
+            label = _inside(name, known) if expression is None else captured_id(expression, name)
         if label is None or label not in known:
             unknown.append(name)
             continue
-        if label in taken:
+        if label in prediction_of:
             raise LabelError(
-                f"predictions {taken[label]!r} and {name!r} both fall on video {label!r}; remove one of them"
+                f"predictions {prediction_of[label]!r} and {name!r} both match video {label!r}; remove one "
+                "of them"
             )
-        taken[label] = name
-        label_of[name] = label
-        counts[rule] += 1
-    return IdMatch(label_of, counts["exact"], counts["pattern"], counts["inside"], tuple(unknown))
+        prediction_of[label] = name
+        exact += label == name
+    others = len(prediction_of) - exact
+    label_of = {name: label for label, name in prediction_of.items()}
+    return IdMatch(label_of, exact, others if pattern else 0, 0 if pattern else others, tuple(unknown))
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """The expression of `--id-pattern`.
-
-    Raises:
-        LabelError: It is none, or has no group.
-    """
+    """The expression of `--id-pattern`, which must have a group."""
     try:
         expression = re.compile(pattern)
     except re.error as problem:
         raise LabelError(f"--id-pattern {pattern!r}: not a regular expression ({problem})") from None
     if expression.groups == 0:
-        raise LabelError(
-            f"--id-pattern {pattern!r}: it has no group; put the part that is the id in brackets"
-        )
+        raise LabelError(f"--id-pattern {pattern!r}: has no group; put the part that is the id in brackets")
     return expression
 
 
 def captured_id(expression: re.Pattern[str], name: str) -> str | None:
-    """What the expression's group (the one named `id`, or the first) takes out of a name; None if nothing."""
+    """What the expression's group (the one named `id`, or the first) finds in a name."""
     found = expression.search(name)
     if found is None:
         return None
@@ -110,21 +98,18 @@ def captured_id(expression: re.Pattern[str], name: str) -> str | None:
 
 
 def _inside(name: str, known: set[str]) -> str | None:
-    """The label id between separators in `name`; None where there is none."""
-    starts = [0, *(i + 1 for i, letter in enumerate(name) if letter in _SEPARATORS)]
-    ends = [*(i for i, letter in enumerate(name) if letter in _SEPARATORS), len(name)]
-    found = {
+    """The label id between separators in `name`."""
+    cuts = [place for place, letter in enumerate(name) if letter in _SEPARATORS]
+    found = [
         (start, end)
-        for start in starts
-        for end in ends
+        for start in (0, *(cut + 1 for cut in cuts))
+        for end in (*cuts, len(name))
         if end - start >= _MIN_LENGTH and name[start:end] in known
-    }
+    ]
     if not found:
         return None
     start, end = max(found, key=lambda span: span[1] - span[0])
     if any(span[0] < start or span[1] > end for span in found):
         names = ", ".join(sorted(repr(name[a:b]) for a, b in found))
-        raise LabelError(
-            f"prediction {name!r} holds several label ids ({names}); say which with --id-pattern"
-        )
+        raise LabelError(f"prediction {name!r} holds several label ids ({names}); choose with --id-pattern")
     return name[start:end]

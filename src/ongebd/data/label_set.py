@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, replace
 
 import numpy as np
 
@@ -21,13 +20,14 @@ class VideoLabels:
     Attributes:
         id: The name by which predictions find it.
         duration: Seconds, above 0.
-        boundaries: One array an annotator, seconds, shape (number of boundaries,), in the file's order: the
+        boundaries: One array per annotator, seconds, shape (number of boundaries,), in the file's order: the
             official rule reads them in that order.
-        consistency: `f1_consis_avg`, how well the annotators agree, 0 to 1; None where the file does not say.
-        annotator_consistency: `f1_consis`, the same for each annotator; empty where the file does not say.
-        fps: Frames a second, above 0; None where the file does not say.
+        consistency: `f1_consis_avg`, how well the annotators agree, 0 to 1; None where the file doesn't say.
+        annotator_consistency: `f1_consis`, the same for each annotator; empty where the file doesn't say.
+        fps: Frames a second, above 0; None where the file doesn't say.
         last_frame: The last frame number of the video, from 0; the length in frames is one more.
         frame_boundaries: `boundaries` as frame numbers; empty where the file has none.
+        source: The file, for messages.
     """
 
     id: str
@@ -38,26 +38,26 @@ class VideoLabels:
     fps: float | None = None
     last_frame: int | None = None
     frame_boundaries: tuple[FloatArray, ...] = ()
+    source: InitVar[str | None] = None
 
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.duration) and self.duration > 0):
-            raise LabelError(f"video {self.id!r}: duration is {self.duration} s; it must be above 0")
-        if self.fps is not None and not (np.isfinite(self.fps) and self.fps > 0):
-            raise LabelError(f"video {self.id!r}: fps is {self.fps}; it must be above 0")
+    def __post_init__(self, source: str | None) -> None:
+        where = f"{source}: video {self.id!r}" if source else f"video {self.id!r}"
+        for name, value in (("duration", self.duration), ("fps", self.fps)):
+            if value is not None and not (np.isfinite(value) and value > 0):
+                raise LabelError(f"{where}: {name} is {value}; it must be above 0")
         if not self.boundaries:
             raise LabelError(
-                f"video {self.id!r}: no annotator; give at least one list of boundaries (it may be empty)"
+                f"{where}: has no annotator; give at least one list of boundaries (it may be empty)"
             )
         for order, times in enumerate(self.boundaries):
             if not np.isfinite(times).all():
-                raise LabelError(
-                    f"video {self.id!r}, annotator {order}: a boundary is not a finite number; "
-                    "correct or remove it"
-                )
-        if self.annotator_consistency and len(self.annotator_consistency) != len(self.boundaries):
+                raise LabelError(f"{where}, annotator {order}: a boundary is not a finite number; correct it")
+        scores = len(self.annotator_consistency)
+        if scores and scores != len(self.boundaries):
             raise LabelError(
-                f"video {self.id!r}: {len(self.annotator_consistency)} consistency scores for "
-                f"{len(self.boundaries)} annotators; give one for each, or leave f1_consis out"
+                f"{where}: {scores} consistency scores for {len(self.boundaries)} annotators; give one for "
+                "each, "
+                "or leave f1_consis out"
             )
 
     @property
@@ -66,28 +66,16 @@ class VideoLabels:
         return int(np.argmax(self.annotator_consistency)) if self.annotator_consistency else None
 
 
-def video_labels(source: str, **fields: Any) -> VideoLabels:
-    """`VideoLabels(**fields)`; what is wrong with them is said of the file.
-
-    Raises:
-        LabelError: Likewise, with the file's name.
-    """
-    try:
-        return VideoLabels(**fields)
-    except LabelError as problem:
-        raise LabelError(f"{source}: {problem}") from None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelSet:
     """Labelled videos, by id.
 
     Attributes:
         videos: In the file's order.
-        dataset: "kinetics-gebd", "tapos", "inria" or "custom": which rules are the set's own.
+        dataset: "kinetics-gebd", "tapos", "inria" or "custom": whose rules apply.
         source: The file that they were read from; None where they were given as values.
         sha256: That file's fingerprint.
-        notes: What was counted while reading, one line each: nothing is dropped without one.
+        notes: What was counted while reading, one line each: nothing is dropped without a note.
     """
 
     videos: dict[str, VideoLabels]
@@ -110,18 +98,18 @@ class LabelSet:
 
     @property
     def annotator_counts(self) -> dict[int, int]:
-        """How many videos have how many annotators, by number of annotators."""
+        """The number of videos by their number of annotators."""
         return dict(sorted(Counter(len(video.boundaries) for video in self.videos.values()).items()))
 
     def restrict(self, ids: Iterable[str], source: str) -> LabelSet:
-        """The videos that a list names, in this set's order; a note counts the names that are not here.
+        """The videos that a list names, in this set's order. A note counts the names that aren't here.
 
         Args:
             ids: The list.
             source: What to call it in the note.
 
         Raises:
-            LabelError: Where the list names none of the videos.
+            LabelError: The list names none of the videos.
         """
         wanted = set(ids)
         kept = {name: video for name, video in self.videos.items() if name in wanted}
@@ -136,22 +124,23 @@ class LabelSet:
         return replace(self, videos=kept, notes=(*self.notes, note))
 
 
-def order_notes(videos: Iterable[VideoLabels]) -> tuple[str, ...]:
-    """Lines that count labels a reader ought to know of: out of order, or outside their video."""
+def label_set(
+    videos: Mapping[str, VideoLabels],
+    dataset: str,
+    source: str | None,
+    sha256: str | None,
+    notes: Sequence[str] = (),
+) -> LabelSet:
+    """A label set of videos from a file, with notes on odd ones: out of order, or outside their video."""
     unsorted = outside = empty = 0
-    for video in videos:
+    for video in videos.values():
         unsorted += any((np.diff(times) < 0).any() for times in video.boundaries)
         outside += any(((times < 0) | (times > video.duration)).any() for times in video.boundaries)
-        empty += any(len(times) == 0 for times in video.boundaries)
-    notes = []
-    if unsorted:
-        notes.append(
-            f"{count_of(unsorted)} with boundaries out of order (kept so, as the official rule does)"
-        )
-    if outside:
-        notes.append(
-            f"{count_of(outside)} with boundaries before 0 or after the end (kept, as the official rule does)"
-        )
-    if empty:
-        notes.append(f"{count_of(empty)} with an annotator who saw no boundary")
-    return tuple(notes)
+        empty += any(not len(times) for times in video.boundaries)
+    found = (
+        (unsorted, "boundaries out of order (kept so, as the official rule does)"),
+        (outside, "boundaries before 0 or after the end (kept, as the official rule does)"),
+        (empty, "an annotator who saw no boundary"),
+    )
+    odd = [f"{count_of(count)} with {what}" for count, what in found if count]
+    return LabelSet(dict(videos), dataset, source, sha256, (*notes, *odd))

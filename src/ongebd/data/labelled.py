@@ -1,21 +1,26 @@
-"""Stored features and labels brought together: the videos that a model is trained and tested on."""
+"""Brings stored features and labels together: the videos that a model is trained and tested on."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ongebd.data.id_matching import match_ids
+from ongebd.data.label_dicts import TAPOS_INSTANCE
 from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.numbers import FloatArray
-from ongebd.data.official_schema import TAPOS_INSTANCE
-from ongebd.data.targets import NEAR, BoolArray, LabelRule, chosen_annotator, frame_targets
-from ongebd.errors import LabelError
+from ongebd.errors import ConfigError, LabelError
+
+BoolArray = npt.NDArray[np.bool_]
+LabelRule = Literal["exact", "near"]
+
+NEAR = 0.15
+"""Seconds: the rule of the original GEBD baseline, and the "near" rule's default."""
 
 
 class StoredFeatures(Protocol):
@@ -35,7 +40,7 @@ class StoredFeatures(Protocol):
 
 
 class FeatureSource(Protocol):
-    """What is needed of a feature store (`ongebd.features.store.FeatureStore` is one)."""
+    """What a feature store offers (`ongebd.features.store.FeatureStore` is one)."""
 
     @property
     def dim(self) -> int:
@@ -43,7 +48,7 @@ class FeatureSource(Protocol):
 
     @property
     def fps(self) -> float:
-        """Frames a second that the videos were sampled to."""
+        """Frames a second."""
 
     @property
     def backbone(self) -> str:
@@ -80,12 +85,7 @@ class LabelledVideo:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledVideos:
-    """All videos that have both features and labels.
-
-    Attributes:
-        videos: In the labels' order.
-        notes: What was left out, one line each.
-    """
+    """All videos with both features and labels, in the labels' order; and notes on what was left out."""
 
     videos: list[LabelledVideo]
     notes: tuple[str, ...]
@@ -101,14 +101,14 @@ def label_videos(
 ) -> LabelledVideos:
     """The videos of a store that are labelled, each with its targets.
 
-    TAPOS labels *instances*, stretches of a video. A store of instances is matched by their ids; where it has
-    the whole videos instead, the instances are cut out of them by the times in their ids.
+    TAPOS labels *instances*, stretches of a video. A store of instances is matched by their ids; from a store
+    of whole videos the instances are cut out by the times in their ids.
 
     Args:
         store: Features.
         labels: Labels.
         rule: See `frame_targets`.
-        near: Likewise, seconds.
+        near: Its tolerance, seconds.
         id_pattern: See `ongebd.data.id_matching`.
 
     Raises:
@@ -116,26 +116,29 @@ def label_videos(
     """
     match = match_ids(store.ids(), labels.videos, id_pattern)
     stored = {label: name for name, label in match.label_of.items()}
-    whole = _instances_by_video(labels, stored) if labels.dataset == "tapos" else {}
-    spans = match_ids(match.unknown, whole, id_pattern) if whole else None
-    cut = {} if spans is None else {video: name for name, video in spans.label_of.items()}
+    unlabelled = match.unknown
+    whole: dict[str, str] = {}  # the stored video that holds an instance, by the video's name in the labels
+    instances = _instances_by_video(labels, stored) if labels.dataset == "tapos" else {}
+    if instances:
+        spans = match_ids(match.unknown, instances, id_pattern)
+        whole = {video: name for name, video in spans.label_of.items()}
+        unlabelled = spans.unknown
 
     videos = []
     for label in labels.videos.values():
         if label.id in stored:
             videos.append(_labelled(store[stored[label.id]], label, rule, near))
-        elif (found := TAPOS_INSTANCE.fullmatch(label.id)) and found["video"] in cut:
+        elif (found := TAPOS_INSTANCE.fullmatch(label.id)) and found["video"] in whole:
             span = _seconds(found["from"]), _seconds(found["to"])
-            videos.append(_labelled(store[cut[found["video"]]], label, rule, near, span))
+            videos.append(_labelled(store[whole[found["video"]]], label, rule, near, span))
     if not videos:
         raise LabelError(
             f"none of the {len(store.ids())} videos in the store is in {labels.source or 'the labels'};"
             " check that the ids match"
         )
-    unlabelled = len(match.unknown if spans is None else spans.unknown)
     notes = []
     if unlabelled:
-        notes.append(f"{unlabelled} videos of the store have no labels and are left out")
+        notes.append(f"{len(unlabelled)} videos of the store have no labels and are left out")
     if len(videos) < len(labels):
         notes.append(f"{len(labels) - len(videos)} labelled videos have no features and are left out")
     return LabelledVideos(videos, tuple(notes))
@@ -146,17 +149,55 @@ def random_split(
 ) -> tuple[list[LabelledVideo], list[LabelledVideo]]:
     """The paper's random split into training and validation videos; each keeps the given order.
 
-    The draw depends on the ids and the seed alone, not on the order of the videos.
-
-    Args:
-        videos: All of them.
-        share: Of the validation videos, 0 to below 1; the paper: 0.2.
-        seed: Of the draw.
+    The draw depends on the ids and the seed, not on the order of the videos. `share` is that of the
+    validation videos, 0 to below 1; the paper: 0.2.
     """
     names = sorted(video.id for video in videos)
     count = round(share * len(names))
     drawn = {names[place] for place in np.random.default_rng(seed).permutation(len(names))[:count]}
     return [v for v in videos if v.id not in drawn], [v for v in videos if v.id in drawn]
+
+
+def chosen_annotator(video: VideoLabels) -> FloatArray:
+    """The boundaries to train on, sorted: of the most consistent annotator, or else of the first."""
+    return np.sort(video.boundaries[video.most_consistent or 0])
+
+
+def frame_targets(
+    times: FloatArray, boundaries: FloatArray, rule: LabelRule = "exact", tolerance: float = NEAR
+) -> BoolArray:
+    """y_t for each frame, shape (T,). The paper doesn't say which of the two rules it used.
+
+    Args:
+        times: Seconds of each frame, rising, shape (T,).
+        boundaries: Seconds. Those before the first or after the last frame get no target.
+        rule: "exact": the frame nearest to a boundary, the earlier of two equally near. "near": all frames
+            within `tolerance` of a boundary.
+        tolerance: Seconds, for "near".
+
+    >>> times = np.arange(6) / 10
+    >>> np.flatnonzero(frame_targets(times, np.array([0.26]))).tolist()
+    [3]
+    >>> np.flatnonzero(frame_targets(times, np.array([0.26]), "near")).tolist()
+    [2, 3, 4]
+    """
+    if rule not in get_args(LabelRule):
+        raise ConfigError(f"label_rule must be one of {', '.join(get_args(LabelRule))}, not {rule!r}")
+    if not tolerance >= 0:
+        raise ConfigError(f"near must be at least 0 seconds, not {tolerance}")
+    targets = np.zeros(len(times), np.bool_)
+    if not len(times):
+        return targets
+    inside = boundaries[(boundaries >= times[0]) & (boundaries <= times[-1])]
+    if rule == "exact":
+        after = np.searchsorted(times, inside)  # the first frame at or after each boundary
+        before = np.maximum(after - 1, 0)
+        earlier = np.abs(times[before] - inside) <= np.abs(times[after] - inside)
+        targets[np.where(earlier, before, after)] = True
+        return targets
+    for boundary in inside:
+        targets |= np.abs(times - boundary) <= tolerance
+    return targets
 
 
 def _labelled(
@@ -175,7 +216,7 @@ def _labelled(
 
 
 def _instances_by_video(labels: LabelSet, stored: Mapping[str, str]) -> dict[str, list[str]]:
-    """The instances that the store has not got under their own ids, by video."""
+    """The instances that the store doesn't have under their own ids, by video."""
     by_video = defaultdict(list)
     for name in labels.videos:
         if name not in stored and (found := TAPOS_INSTANCE.fullmatch(name)):

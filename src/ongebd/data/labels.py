@@ -1,65 +1,63 @@
-"""Labels of event boundaries: Kinetics-GEBD, TAPOS, INRIA-style sets, and our own CSV and JSON."""
+"""Reads labels of event boundaries: Kinetics-GEBD, TAPOS, INRIA-style steps, and our own CSV and JSON.
+
+Anyone can write ours by hand. The CSV has one line per video and annotator, with boundaries in seconds:
+
+    id,duration,annotator,boundaries
+    kitchen,62.4,anna,3.1 12.0 40.5
+    kitchen,62.4,ben,3.3 39.9
+
+The JSON says the same: `{"kitchen": {"duration": 62.4, "boundaries": [[3.1, 12.0, 40.5], [3.3, 39.9]]}}`;
+with one annotator the inner list may be left out.
+
+INRIA-style sets mark *steps* with a start and an end: a CSV with one line per step, `id,duration,start,end`
+in seconds, and a column `annotator` if there are several. A boundary is where a step starts or ends. Ends
+that coincide with a start count once; those at 0 or at the video's end don't count. (A video without steps
+needs our CSV.)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from ongebd.data.files import parse_json, read_bytes, sha256, table_columns, table_rows
+from ongebd.data.files import UnreadKeys, parse_json, read_bytes, sha256, table_columns, table_rows
 from ongebd.data.kinetics_raw import Generation, convert_raw_annotation, is_raw_annotation
-from ongebd.data.label_set import LabelSet, VideoLabels
-from ongebd.data.numbers import kind
-from ongebd.data.official_schema import from_official_schema
+from ongebd.data.label_dicts import FRAMES, OFFICIAL, OWN, TIMES, from_dict, from_official_schema
+from ongebd.data.label_set import LabelSet
+from ongebd.data.numbers import is_list, kind, parse_number
 from ongebd.data.restricted_pickle import read_pickle
-from ongebd.data.simple_labels import from_simple_csv, from_simple_json, from_steps_csv
 from ongebd.errors import LabelError
 
-__all__ = [
-    "Dataset",
-    "LabelSet",
-    "VideoLabels",
-    "as_label_set",
-    "min_consistency_of",
-    "read_ids",
-    "read_labels",
-]
-
 Dataset = Literal["auto", "kinetics-gebd", "tapos", "inria", "custom"]
-
-_PICKLES = (".pkl", ".pickle")
-_OFFICIAL_KEYS = {"video_duration", "substages_timestamps", "substages_myframeidx"}
 
 
 def read_labels(path: Path | str, dataset: Dataset = "auto", *, generation: Generation = "2022") -> LabelSet:
     """The labels in a file.
 
-    The ending says how the file is written: `.pkl` or `.pickle` (restricted unpickling), `.json`, `.csv`.
-    What is in it says which schema it follows: the official one, the raw Kinetics-GEBD annotation (which is
+    The ending says how the file is written: `.pkl` or `.pickle` (restricted unpickling), `.json`, `.csv`. The
+    content says which schema it follows: the official one, the raw Kinetics-GEBD annotation (which is
     converted), INRIA-style steps, or our own.
 
     Args:
         path: The file.
-        dataset: Which set's rules hold. "auto" takes a file in the official schema for TAPOS where its ids
-            are those of TAPOS instances and each has one annotator, and else for Kinetics-GEBD; a table of
-            steps for an INRIA-style set, and all else for a set of your own.
+        dataset: Whose rules apply. "auto" takes a file in the official schema for TAPOS if its ids are those
+            of TAPOS instances and each has one annotator, and otherwise for Kinetics-GEBD; a table of steps
+            for an INRIA-style set, and anything else for a set of your own.
         generation: For the raw Kinetics-GEBD annotation: see `ongebd.data.kinetics_raw`.
 
     Raises:
-        LabelError: Where the file cannot be read or trusted; the message says what is wrong and where.
+        LabelError: The file can't be read or trusted; the message says what is wrong and where.
     """
     path = Path(path)
-    data = read_bytes(path)
-    fingerprint = sha256(data)
-    if path.suffix.lower() in _PICKLES:
-        labels = _from_entries(read_pickle(data, path), path, dataset, generation, fingerprint)
-    elif path.suffix.lower() == ".json":
-        labels = _from_entries(parse_json(data, path), path, dataset, generation, fingerprint)
-    elif path.suffix.lower() == ".csv":
-        steps = {"start", "end"} <= set(table_columns(data, path))
-        read = from_steps_csv if steps else from_simple_csv
-        labels = read(data, path, sha256=fingerprint)
+    data, suffix = read_bytes(path), path.suffix.lower()
+    if suffix == ".csv":
+        read = _from_steps_csv if {"start", "end"} <= table_columns(data, path) else _from_csv
+        labels = read(data, path)
+    elif suffix in (".pkl", ".pickle", ".json"):
+        value = parse_json(data, path) if suffix == ".json" else read_pickle(data, path)
+        labels = _from_entries(value, path, dataset, generation, sha256(data))
     else:
         raise LabelError(
             f"{path}: labels end in .pkl, .pickle, .json or .csv; rename the file to say what it is"
@@ -78,11 +76,7 @@ def min_consistency_of(dataset: str) -> float | None:
 
 
 def read_ids(path: Path | str) -> list[str]:
-    """The ids in the first column of a CSV file with a header line, such as the list of an official subset.
-
-    Raises:
-        LabelError: Where the file cannot be read or has no ids.
-    """
+    """The ids in the first column of a CSV file with a header line."""
     path = Path(path)
     ids = [next(iter(row.values())) for _, row in table_rows(read_bytes(path), path, set())]
     if not ids:
@@ -91,26 +85,76 @@ def read_ids(path: Path | str) -> list[str]:
 
 
 def _from_entries(
-    value: object, path: Path, dataset: Dataset, generation: Generation, fingerprint: str
+    entries: object, path: Path, dataset: Dataset, generation: Generation, fingerprint: str
 ) -> LabelSet:
-    """A label set from the dict in a pickle or a JSON file."""
-    if not isinstance(value, Mapping):
-        raise LabelError(f"{path}: labels are a dict of videos by id, not {kind(value)}")
-    if not value:
-        raise LabelError(f"{path}: no labelled video in it; is it the right file?")
-    entries: Mapping[object, object] = value
-    first = next(iter(entries.values()))
-    official = isinstance(first, Mapping) and not _OFFICIAL_KEYS.isdisjoint(first)
+    if not isinstance(entries, Mapping):
+        raise LabelError(f"{path}: labels are a dict of videos by id, not {kind(entries)}")
+    first = next(iter(entries.values()), None)
+    official = isinstance(first, Mapping) and not {"video_duration", TIMES, FRAMES}.isdisjoint(first)
     if not official and path.suffix.lower() == ".json":
-        return from_simple_json(entries, source=str(path), sha256=fingerprint)
+        own = {key: _one_list_allowed(entry) for key, entry in entries.items()}
+        return from_dict(own, OWN, "custom", str(path), fingerprint)
     notes: list[str] = []
     if is_raw_annotation(entries):
         dataset = "kinetics-gebd" if dataset == "auto" else dataset
-        entries, notes = convert_raw_annotation(entries, generation=generation, source=str(path))
-    return from_official_schema(
-        entries,
-        dataset=dataset,
-        source=str(path),
-        sha256=fingerprint,
-        notes=notes,
-    )
+        entries, notes = convert_raw_annotation(entries, generation, str(path))
+    return from_dict(entries, OFFICIAL, dataset, str(path), fingerprint, notes)
+
+
+def _one_list_allowed(entry: object) -> object:
+    """An entry of our JSON: the list of lists may be left out for one annotator."""
+    rows = entry.get("boundaries") if isinstance(entry, Mapping) else None
+    if is_list(rows) and not any(map(is_list, rows)):
+        return {**entry, "boundaries": [rows]}  # type: ignore[dict-item]  # it is a mapping, or rows were None
+    return entry
+
+
+def _video_rows(
+    data: bytes, path: Path, *columns: str
+) -> tuple[dict[object, dict[str, Any]], UnreadKeys, Iterator[tuple[str, str, dict[str, str]]]]:
+    """Entries to fill with boundaries, unread columns, and (place in the file, id, row) of each row."""
+    entries: dict[object, dict[str, Any]] = {}
+    unread = UnreadKeys("id", "duration", "annotator", *columns, of="line", called="column")
+
+    def rows() -> Iterator[tuple[str, str, dict[str, str]]]:
+        for where, row in table_rows(data, path, {"id", "duration", *columns}, unread):
+            if not row["id"]:
+                raise LabelError(f"{where}: the id is empty; name the video")
+            duration = parse_number(row["duration"], f"{where}, duration")
+            entry = entries.setdefault(row["id"], {"duration": duration, "boundaries": {}})
+            if entry["duration"] != duration:
+                both = f"{entry['duration']:g} and {duration:g} s"
+                raise LabelError(f"{where}: video {row['id']!r} has two durations, {both}")
+            yield where, row["id"], row
+
+    return entries, unread, rows()
+
+
+def _from_csv(data: bytes, path: Path) -> LabelSet:
+    entries, unread, rows = _video_rows(data, path, "boundaries")
+    for where, video_id, row in rows:
+        annotators, name = entries[video_id]["boundaries"], row.get("annotator", "")
+        if name in annotators:
+            raise LabelError(f"{where}: annotator {name!r} of video {video_id!r} occurs twice; keep one line")
+        cells = row["boundaries"].replace(";", " ").split()
+        annotators[name] = [parse_number(cell, f"{where}, boundaries") for cell in cells]
+    for entry in entries.values():
+        entry["boundaries"] = list(entry["boundaries"].values())
+    return from_dict(entries, OWN, "custom", str(path), sha256(data), unread.notes())
+
+
+def _from_steps_csv(data: bytes, path: Path) -> LabelSet:
+    entries, unread, rows = _video_rows(data, path, "start", "end")
+    for where, video_id, row in rows:
+        start, end = (parse_number(row[name], f"{where}, {name}") for name in ("start", "end"))
+        if end < start:
+            raise LabelError(
+                f"{where}: the step ends at {end:g} s, before it starts at {start:g} s; swap them"
+            )
+        entry = entries[video_id]
+        inside = {time for time in (start, end) if 0 < time < entry["duration"]}
+        entry["boundaries"].setdefault(row.get("annotator", ""), set()).update(inside)
+    for entry in entries.values():
+        entry["boundaries"] = [sorted(times) for times in entry["boundaries"].values()]
+    notes = ["boundaries are the starts and ends of steps, coinciding ones once", *unread.notes()]
+    return from_dict(entries, OWN, "inria", str(path), sha256(data), notes)

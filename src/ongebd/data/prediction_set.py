@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
-
-import numpy as np
 
 from ongebd.data.id_matching import match_ids
 from ongebd.data.label_set import LabelSet
 from ongebd.data.numbers import FloatArray, number_list
-from ongebd.data.numbers import videos as count_of
 from ongebd.errors import LabelError
 
 Unit = Literal["seconds", "frames"]
@@ -20,14 +17,14 @@ Moment = Literal["centre", "onset"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VideoPrediction:
-    """One video's predicted boundaries, in the order in which they were given.
+    """One video's predicted boundaries, in the given order; arrays of shape (n,).
 
     Attributes:
-        times: The moments to be scored, seconds (or frame numbers), shape (n,).
-        decided: When each was known, seconds, shape (n,); None where the file does not say.
-        onsets: The first positive frame of each, seconds, shape (n,); None where the file does not say.
+        times: The moments to be scored, seconds (or frame numbers).
+        decided: When each was known, seconds; None where the file doesn't say.
+        onsets: The first positive frame of each, seconds; None where the file doesn't say.
         complete: False where the file says that it was cut short.
-        onsets_known: When each onset was known, seconds, shape (n,); None where the file does not say.
+        onsets_known: When each onset was known, seconds; None where the file doesn't say.
     """
 
     times: FloatArray
@@ -35,19 +32,6 @@ class VideoPrediction:
     onsets: FloatArray | None = None
     complete: bool = True
     onsets_known: FloatArray | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SharedName:
-    """Results whose sources have one stem, as `test.mp4` and `test.avi` have.
-
-    Attributes:
-        stem: The stem.
-        places: Where each stands, by its id, which is the whole name of its source.
-    """
-
-    stem: str
-    places: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +47,8 @@ class PredictionSet:
         unit: "seconds", or "frames" where `times` are frame numbers.
         moment: Which moment of a boundary `times` is: "centre" or "onset".
         notes: What was counted while reading, one line each.
-        shared: Stems that several sources share; which video such a result is of, its stem cannot say.
+        shared: Stems that several sources share, as `test.mp4` and `test.avi` do. By stem: the place of each
+            result by its id, which is the whole name of its source.
         made_by: Which methods found them, with τ and version, each with its number of videos, where the file
             says so.
     """
@@ -75,7 +60,7 @@ class PredictionSet:
     unit: Unit = "seconds"
     moment: Moment = "centre"
     notes: tuple[str, ...] = ()
-    shared: tuple[SharedName, ...] = ()
+    shared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     made_by: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -85,11 +70,8 @@ class PredictionSet:
 
     def renamed(self, label_of: Mapping[str, str]) -> PredictionSet:
         """The predictions that have a labelled video, under its id."""
-        return replace(
-            self,
-            videos={label_of[name]: video for name, video in self.videos.items() if name in label_of},
-            shared=(),
-        )
+        videos = {label_of[name]: video for name, video in self.videos.items() if name in label_of}
+        return replace(self, videos=videos, shared={})
 
     def check_shared(self, labels: Iterable[str], label_of: Mapping[str, str], pattern: str | None) -> None:
         """Refuse a stem that names a labelled video and belongs to several sources.
@@ -100,31 +82,29 @@ class PredictionSet:
             pattern: See `ongebd.data.id_matching`.
 
         Raises:
-            LabelError: There is one; the message names the files.
+            LabelError: There is such a stem; the message names the files.
         """
-        if not self.shared:
-            return
-        known = set(labels)
-        for shared in self.shared:
-            if all(name in label_of for name in shared.places):
+        known = set(labels) if self.shared else set()
+        for stem, place_of in self.shared.items():
+            if all(name in label_of for name in place_of):
                 continue  # their whole names tell them apart
-            label = match_ids([shared.stem], known, pattern).label_of.get(shared.stem)
+            label = match_ids([stem], known, pattern).label_of.get(stem)
             if label is not None:
-                places = list(shared.places.values())
+                places = list(place_of.values())
                 rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
                 raise LabelError(
-                    f"{self.source}: video {label!r} stands in {len(places)} places, {', '.join(places[:3])}"
-                    f"{rest}; keep one of them, or tell the sources apart with --id-pattern"
+                    f"{self.source}: video {label!r} is in {len(places)} places, "
+                    f"{', '.join(places[:3])}{rest}; keep one of them, or separate them with --id-pattern"
                 )
 
     def at(self, moment: Moment) -> PredictionSet:
         """The same boundaries, scored at their centre or at their onset.
 
-        An onset is decided when it was known, which for a method that looks ahead is later than the onset;
-        where the file does not say when, nothing is decided and no delay can be measured.
+        An onset is decided when it was known, which for a method that looks ahead is later than the onset.
+        Where the file doesn't say when, no delay can be measured.
 
         Raises:
-            LabelError: Where onsets are wanted and a video has none.
+            LabelError: Onsets are wanted and a video has none.
         """
         if moment == self.moment:
             return self
@@ -144,39 +124,35 @@ class PredictionSet:
         """The same times in seconds: frame number / the label's fps. Ids must be the labels' ids.
 
         Raises:
-            LabelError: Where a labelled video has no fps.
+            LabelError: A labelled video has no fps.
         """
-        if self.unit == "seconds":
-            return self
-        videos = {
-            name: VideoPrediction(video.times / _fps(labels, name), complete=video.complete)
-            for name, video in self.videos.items()
-        }
-        return replace(self, videos=videos, unit="seconds")
+        return self._in_unit("seconds", labels, lambda times, fps: times / fps)
 
     def in_frames(self, labels: LabelSet) -> PredictionSet:
-        """The same times as frame numbers, not rounded: seconds · the label's fps; ids as in the labels.
+        """The same times as frame numbers, not rounded: seconds · the label's fps. As `in_seconds`."""
+        return self._in_unit("frames", labels, lambda times, fps: times * fps)
 
-        Raises:
-            LabelError: Where a labelled video has no fps.
-        """
-        if self.unit == "frames":
+    def _in_unit(
+        self, unit: Unit, labels: LabelSet, convert: Callable[[FloatArray, float], FloatArray]
+    ) -> PredictionSet:
+        if self.unit == unit:
             return self
-        videos = {
-            name: VideoPrediction(video.times * _fps(labels, name), complete=video.complete)
-            for name, video in self.videos.items()
-        }
-        return replace(self, videos=videos, unit="frames")
+        videos = {}
+        for name, video in self.videos.items():
+            fps = labels.videos[name].fps
+            if fps is None:
+                raise LabelError(
+                    f"{labels.source or 'the labels'}: video {name!r} has no fps to convert frames; "
+                    "add fps, or give predictions in seconds"
+                )
+            videos[name] = VideoPrediction(convert(video.times, fps), complete=video.complete)
+        return replace(self, videos=videos, unit=unit)
 
 
 def as_prediction_set(
     predictions: PredictionSet | Mapping[str, Sequence[float] | FloatArray], unit: Unit = "seconds"
 ) -> PredictionSet:
-    """A prediction set from a prediction set, or from a plain dict `{id: [times]}`.
-
-    Raises:
-        LabelError: Where a value is no list of finite numbers.
-    """
+    """A prediction set from a prediction set, or from a plain dict `{id: [times]}` of finite numbers."""
     if isinstance(predictions, PredictionSet):
         return predictions
     videos = {
@@ -184,21 +160,3 @@ def as_prediction_set(
         for name, times in predictions.items()
     }
     return PredictionSet(videos, unit=unit)
-
-
-def _fps(labels: LabelSet, name: str) -> float:
-    fps = labels.videos[name].fps
-    if fps is None:
-        raise LabelError(
-            f"{labels.source or 'the labels'}: video {name!r} has no fps to tell frames from seconds; "
-            "add fps, or give predictions in seconds"
-        )
-    return fps
-
-
-def count_disorder(videos: Mapping[str, VideoPrediction]) -> tuple[str, ...]:
-    """A line that counts videos whose times are not in order, where there are any."""
-    unsorted = sum(bool((np.diff(video.times) < 0).any()) for video in videos.values())
-    return (f"{count_of(unsorted)} with times out of order (kept so, as the official rule does)",) * bool(
-        unsorted
-    )

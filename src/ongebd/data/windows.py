@@ -1,15 +1,15 @@
 """Runs of frames as training samples, so that neighbouring targets share their windows.
 
-All frames of all videos lie behind each other on a *tape*. A run is `run` consecutive places of it: its
-targets; the K places before them, whose errors the region of the first targets reaches back to; and the L
-places before those, the first window. A run may cross from one video into the next, so every place is used
-and all runs have one shape. What keeps videos apart:
+A *tape* holds all frames of all videos in a row. A run covers consecutive places of it: `run` targets, the K
+places before them (the first targets' regions need their errors), and the L places before those, the first
+window. A run may cross from one video into the next, so every place is used and all runs have one shape. What
+keeps videos apart:
 
-- Before each video stand L − 1 places that repeat its first frame. A window of L consecutive places therefore
-  never mixes two videos, and is what the stream sees at its start (see `ongebd.estimator.anticipator`).
-- `lead` says how many errors of its own video precede each place, so that no region reaches across.
+- L − 1 places before each video repeat its first frame. A window of L consecutive places never mixes two
+  videos, and is what the stream sees at its start (see `ongebd.estimator.anticipator`).
+- `lead` says how many errors of its own video precede each place, so no region reaches across.
 
-A break of the clock within a video counts as the start of another one, as it does in the stream.
+A break of the clock within a video counts as the start of another video, as it does in the stream.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.data.labelled import LabelledVideo
-from ongebd.data.targets import BoolArray
+from ongebd.data.labelled import BoolArray, LabelledVideo
 from ongebd.errors import LabelError
 
 IntArray = npt.NDArray[np.int64]
@@ -44,9 +43,9 @@ class WindowTape:
     """The tape. A *row* is a frame's number when all videos are laid end to end.
 
     Attributes:
-        rows: The row whose feature stands at each place, (P,).
+        rows: The row whose feature is at each place, (P,).
         targets: y, (P,).
-        lead: How many errors of the same stretch precede each place's own, (P,); −1 where the place is no
+        lead: How many errors of the same stretch precede each place's error, (P,); −1 where the place isn't a
             target (the repeated frames, and the first frame of a stretch, which nothing predicts).
         window: L.
         region: K.
@@ -78,11 +77,7 @@ class WindowTape:
     def epoch(self, seed: int, epoch: int) -> IntArray:
         """The runs of one epoch in random order, each by the place of its first feature.
 
-        Every target stands in exactly one run; where runs are cut differs from epoch to epoch.
-
-        Args:
-            seed: Of the training.
-            epoch: Its number.
+        Every target is in exactly one run. Where runs are cut differs from epoch to epoch.
         """
         rng = np.random.default_rng((seed, epoch))
         first = int(rng.integers(self.run))  # the places before and after the videos leave room for this
@@ -91,42 +86,28 @@ class WindowTape:
 
 
 def build_tape(videos: Sequence[LabelledVideo], *, window: int, region: int, run: int) -> WindowTape:
-    """Lay videos on a tape.
-
-    Args:
-        videos: Their rows count in this order.
-        window: L.
-        region: K.
-        run: Targets in a run.
-    """
+    """Lay videos on a tape, in the given order; see `WindowTape`."""
     before = window + region + run  # so that the first run may begin at any phase
-    rows, targets, lead = [np.zeros(before, np.int64)], [np.zeros(before, np.bool_)], [_no_targets(before)]
+    parts = [_padding(before, 0)]
     row = 0
     for video in videos:
         for first, end in stretches(video.epochs):
-            length = end - first
-            rows += [np.full(window - 1, row + first), np.arange(row + first, row + end)]
-            targets += [np.zeros(window - 1, np.bool_), video.targets[first:end]]
-            lead += [_no_targets(window - 1), np.arange(-1, length - 1, dtype=np.int32)]
+            lead = np.arange(-1, end - first - 1, dtype=np.int32)
+            parts.append(_padding(window - 1, row + first))
+            parts.append((np.arange(row + first, row + end), video.targets[first:end], lead))
         row += len(video)
-    rows.append(np.zeros(run, np.int64))
-    targets.append(np.zeros(run, np.bool_))
-    lead.append(_no_targets(run))
-    return WindowTape(
-        np.concatenate(rows), np.concatenate(targets), np.concatenate(lead), window, region, run
-    )
+    parts.append(_padding(run, 0))
+    rows, targets, leads = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return WindowTape(rows, targets, leads, window, region, run)
+
+
+def _padding(count: int, row: int) -> tuple[IntArray, BoolArray, npt.NDArray[np.int32]]:
+    """Places that repeat a row and have no target."""
+    return np.full(count, row), np.zeros(count, np.bool_), np.full(count, -1, np.int32)
 
 
 def check_learnable(tape: WindowTape, videos: int) -> None:
-    """Make sure that there is something to learn from.
-
-    Args:
-        tape: Of the training videos.
-        videos: How many they are, for messages.
-
-    Raises:
-        LabelError: There is no target, or no boundary among them.
-    """
+    """Make sure that the tape of so many training videos has a target, and a boundary among its targets."""
     if not tape.target_count:
         raise LabelError(
             f"the {videos} training videos have one frame each or none, so nothing can be anticipated;"
@@ -137,7 +118,3 @@ def check_learnable(tape: WindowTape, videos: int) -> None:
             f"the {videos} training videos have no boundary in {tape.target_count} frames;"
             " check that labels and features are of the same videos"
         )
-
-
-def _no_targets(count: int) -> npt.NDArray[np.int32]:
-    return np.full(count, -1, np.int32)

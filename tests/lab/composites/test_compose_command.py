@@ -92,7 +92,7 @@ def test_a_clip_that_cannot_be_read_is_told_and_the_others_go_on(
         (("{clips}", "-o", "{tmp}/made", "--seconds", "8"), "as in 8,40"),
         (("{clips}", "-o", "{tmp}/made", "--split", "half"), "split must be train, val, test, all"),
         (("{clips}", "-o", "{tmp}/made", "--workers", "0"), "--workers must be 1 or more"),
-        (("{clips}", "-o", "{tmp}/made", "--labels", "{tmp}/no.json"), "no such file"),
+        (("{clips}", "-o", "{tmp}/made", "--labels", "{tmp}/no.json"), "No such file"),
         (("{clips}", "-o", "{tmp}/made", "--boundaries", "speed"), "give no video of 8 s"),
         (("{clips}/a.mp4", "-o", "{tmp}/made"), "3 parts need as many groups of clips"),
     ],

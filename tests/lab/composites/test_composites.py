@@ -383,7 +383,7 @@ def test_stopped_early_the_labels_list_the_finished_videos_alone(
 
 def test_processes_keep_the_order_and_hand_on_what_goes_wrong() -> None:
     assert list(side_by_side(operator.neg, list(range(9)), 2)) == [-number for number in range(9)]
-    with pytest.raises(OngebdError, match="no such file"):
+    with pytest.raises(OngebdError, match="No such file"):
         list(side_by_side(read_composites, ["/nowhere/1", "/nowhere/2"], 2))
     with pytest.raises(OngebdError, match="a worker died"):
         list(side_by_side(os._exit, [3, 3], 2))
@@ -439,7 +439,7 @@ def test_too_little_material_is_said_with_what_to_change(library: ClipLibrary) -
 
 
 def test_a_damaged_truth_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LabelError, match="no such file"):
+    with pytest.raises(LabelError, match="No such file"):
         read_composites(tmp_path)
     for text in ("{}", '{"format": "ongebd composites 1", "videos": {"a": {}}, "clips": {}, "settings": {}}'):
         (tmp_path / "composites.json").write_text(text)

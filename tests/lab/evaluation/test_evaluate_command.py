@@ -213,7 +213,7 @@ class Evil:
         ("run2.json", pickle.dumps({"v": Evil()}), "run2.json: not UTF-8 text"),
         ("run2.json", b'{"aaaaaaaaaaa": [NaN]}', "position 1: nan is not a finite number"),
         ("run2.json", b'{"someone": [1.0], "else": [2.0]}', "none of its 2 ids is in"),
-        ("run2.json", b'{"aaaaaaaaaaa": [1.0], "x_aaaaaaaaaaa": [2.0]}', "both fall on video 'aaaaaaaaaaa'"),
+        ("run2.json", b'{"aaaaaaaaaaa": [1.0], "x_aaaaaaaaaaa": [2.0]}', "both match video 'aaaaaaaaaaa'"),
     ],
 )
 def test_a_mistake_gets_one_line_status_2_and_no_report(
@@ -264,7 +264,7 @@ def test_unsorted_negative_and_late_times_are_counted_not_refused(
         ("--seed", "0.5", "0.5: a whole number is wanted"),
         ("--out", "a" * 300, "File name too long"),
         ("--ids", "a" * 300, "File name too long"),
-        ("--ids", "nowhere.csv", "nowhere.csv: no such file"),
+        ("--ids", "nowhere.csv", "nowhere.csv: No such file"),
         ("--out", "labels.pkl", "is a file; name a folder"),
     ],
 )

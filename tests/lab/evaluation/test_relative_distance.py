@@ -286,7 +286,7 @@ def test_a_set_of_long_and_short_videos_is_scored_in_pieces_that_fit(
     [
         ({"v": [1.0, float("nan")]}, "prediction 'v', position 2: nan is not a finite number"),
         ({"nobody": [1.0]}, r"none of its 1 ids is among the 1 to score"),
-        ({"v": "1 2"}, "a list of numbers is wanted"),
+        ({"v": "1 2"}, "must be a list of numbers"),
     ],
 )
 def test_predictions_that_cannot_be_scored_are_refused(

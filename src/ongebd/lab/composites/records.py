@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ongebd.data.files import parse_json, read_bytes
+from ongebd.data.label_dicts import from_official_schema
 from ongebd.data.label_set import LabelSet
 from ongebd.data.numbers import kind as kind_of
 from ongebd.data.numbers import number
-from ongebd.data.official_schema import from_official_schema
 from ongebd.errors import LabelError, OngebdError
 from ongebd.lab.composites.plan import VideoPlan
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, get_type_hints
 
 from ongebd.baselines.methods import find_method
-from ongebd.data.targets import NEAR, LabelRule
+from ongebd.data.labelled import NEAR, LabelRule
 from ongebd.detector.config import StreamConfig
 from ongebd.errors import ConfigError, MissingExtraError
 from ongebd.estimator.anticipator_config import AnticipatorConfig, Metric

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ongebd.data.labelled import LabelledVideo
+from ongebd.data.labelled import BoolArray, LabelledVideo
 from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet, VideoPrediction
-from ongebd.data.targets import BoolArray
 from ongebd.data.windows import stretches
 from ongebd.detector.config import StreamConfig
 from ongebd.types import Boundary

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ongebd.data.label_set import LabelSet
-from ongebd.data.labelled import LabelledVideo
+from ongebd.data.labelled import BoolArray, LabelledVideo
 from ongebd.data.labels import min_consistency_of
 from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet
-from ongebd.data.targets import BoolArray
 from ongebd.detector.config import StreamConfig
 from ongebd.errors import ConfigError
 from ongebd.lab.evaluation.comparison import compare
