@@ -271,9 +271,7 @@ def test_keys_that_are_not_read_are_counted_and_misspelt_ones_refused(tmp_path: 
     assert notes[1] == "1 video has an unknown key: 'bar'"
     for key, meant in (("onset", "onsets"), ("Decided", "decided"), ("decides", "decided")):
         path.write_text(json.dumps({"v": {"times": [1.0], key: [1.0]}}))
-        with pytest.raises(
-            LabelError, match=rf"p\.json: video 'v': unknown key '{key}'; did you mean '{meant}'"
-        ):
+        with pytest.raises(LabelError, match=rf"video 'v': unknown key '{key}'; did you mean '{meant}'"):
             read_predictions(path)
     (tmp_path / "p.csv").write_text("id,time,onsets\nv,1.0,0.9\n")
     with pytest.raises(LabelError, match=r"p\.csv: unknown column 'onsets'; did you mean 'onset'"):
