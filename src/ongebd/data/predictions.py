@@ -268,7 +268,9 @@ def _from_mapping(value: object, path: Path) -> tuple[dict[str, VideoPrediction]
                 raise LabelError(
                     f"{where}: {len(values)} {part} for {len(times)} times; give one for each, or none"
                 )
-        videos[name] = VideoPrediction(times, **arrays)
+        videos[name] = VideoPrediction(
+            times, arrays.get("decided"), arrays.get("onsets"), onsets_known=arrays.get("onsets_known")
+        )
     return videos, unread.notes()
 
 

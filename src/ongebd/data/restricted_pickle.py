@@ -53,7 +53,8 @@ def read_pickle(data: bytes, path: Path) -> object:
     try:
         # The loader makes room for all memo numbers up to the highest.
         highest = max(
-            (number for code, number, _ in pickletools.genops(data) if code.name in _PUTS), default=0
+            (int(number or 0) for code, number, _ in pickletools.genops(data) if code.name in _PUTS),
+            default=0,
         )
     except (ValueError, UnicodeError, OverflowError, MemoryError) as problem:
         raise LabelError(
@@ -194,6 +195,6 @@ class _Plain:
             spec = call.arguments[0]
             if not isinstance(spec, str) or not _SIMPLE.fullmatch(spec):
                 raise _RefusedError("a numpy dtype is neither a number nor text")
-            order = "=" if call.state is None else call.state[1]
+            order: Any = "=" if call.state is None else call.state[1]
             self._dtypes[id(call)] = np.dtype(spec).newbyteorder(order)
         return self._dtypes[id(call)]
