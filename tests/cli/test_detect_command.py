@@ -130,8 +130,8 @@ def test_the_default_model_says_what_it_was_set_to_and_draws_it(
         ([*OBD, "--sensitivity", "0.7", "--tau", "9"], "stands for tau: give the one or the other"),
         (["--model", "clock", "--sensitivity", "0.7"], "clock has no sensitivity"),
         (["--stream", "7"], "no video stream 7"),
-        (["--plot"], "give --out"),
-        (["--format", "jsonl,csv"], "give --out"),
+        (["--plot"], "add --out"),
+        (["--format", "jsonl,csv"], "add --out"),
         (["--sensitivty", "1"], "--sensitivty"),
         (["--runtime", "tensorrt"], "runtime must be onnxruntime or openvino, not 'tensorrt'"),
         (["--precision", "int8"], "on the CPU networks compute in float32 or bfloat16, not in int8"),
@@ -142,9 +142,7 @@ def test_the_default_model_says_what_it_was_set_to_and_draws_it(
 def test_a_mistake_is_one_line_with_status_2_and_writes_nothing(
     two_shots: Path, arguments: list[str], says: str, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    where = (
-        [] if arguments[0] in ("--plot", "--format") and says == "give --out" else ["--out", str(tmp_path)]
-    )
+    where = [] if arguments[0] in ("--plot", "--format") and says == "add --out" else ["--out", str(tmp_path)]
     assert main(["detect", str(two_shots), *where, *arguments]) == 2
     out, err = capfd.readouterr()
     assert says in err

@@ -44,7 +44,7 @@ def test_a_list_that_cannot_be_read_or_names_nothing_is_refused_in_one_line(
 ) -> None:
     out = ["--out", str(tmp_path / "out")]
     assert main([command, "--list", str(tmp_path / "none.txt"), *out]) == 2
-    assert capsys.readouterr().err.endswith("none.txt: cannot be read: No such file or directory\n")
+    assert capsys.readouterr().err.endswith("none.txt: can't read: No such file or directory\n")
     (tmp_path / "empty.txt").write_text("\n")
     assert main([command, "--list", str(tmp_path / "empty.txt"), *out]) == 2
     assert capsys.readouterr().err.startswith("ongebd: no source given")

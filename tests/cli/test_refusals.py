@@ -81,7 +81,7 @@ def test_no_output_is_any_source_of_the_call(
     named = later if link == "copy" else clip  # the source itself may be called otherwise
     before = {path: path.read_bytes() for path in folder.iterdir()}
     said = refused(capfd, "detect", folder / "a.mp4", named, "--out", folder, "-f", formats)
-    assert "would be written over" in said
+    assert "would be overwritten" in said
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -99,10 +99,10 @@ def test_standard_input_is_not_written_over_either(clip: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("stem", "says"),
     [
-        ("../x", "is a name, not a path"),
-        ("/abs", "is a name, not a path"),
-        ("a\\b", "is a name, not a path"),
-        ("..", "is a name, not a path"),
+        ("../x", "must be a name, not a path"),
+        ("/abs", "must be a name, not a path"),
+        ("a\\b", "must be a name, not a path"),
+        ("..", "must be a name, not a path"),
         ("", "--stem is given an empty value"),
         ("  ", "--stem is given an empty value"),
         ("a\nb", "line break"),
@@ -128,7 +128,7 @@ def test_a_stem_is_a_plain_name(
         (["detect", ""], "a source is empty"),
         (["detect", "-", "-"], "standard input (-) is named twice"),
         (["detect", "-", "x.mp4", "-"], "standard input (-) is named twice"),
-        (["detect", "x.mp4", "--stem", "y"], "give --out DIR"),
+        (["detect", "x.mp4", "--stem", "y"], "add --out DIR"),
         (["detect", "x.mp4", "--out", ""], "--out is given an empty value"),
         (["detect", "x.mp4", "--model", ""], "--model is given an empty value"),
         (["detect", "x.mp4", "--tau"], "--tau needs a value (see: ongebd detect --help)"),
@@ -136,7 +136,7 @@ def test_a_stem_is_a_plain_name(
         (["detect", "x.mp4", "--tau", "1", "--tau", "2"], "--tau is given twice"),
         (
             ["detect", "--tua", "2"],
-            "unknown option --tua, and no file of that name either (see: ongebd detect",
+            "unknown option, or no such file: --tua (see: ongebd detect",
         ),
         (["extract"], "--out is missing, and nothing goes without it (see: ongebd extract --help)"),
         (

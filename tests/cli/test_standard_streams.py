@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ongebd.output import RunEnd, read_jsonl
+from ongebd.output import read_jsonl
 
 Maker = Callable[..., Any]
 POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="redirections of a POSIX shell")
@@ -128,30 +128,18 @@ def test_standard_input_is_called_so_in_all_that_people_read(clip: Path, tmp_pat
     assert "Events of standard input" in (tmp_path / "stdin.vtt").read_text()
 
 
-def test_a_bar_counts_one_boundary_in_the_singular(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bar_shows_the_latest_progress_until_it_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     from ongebd.cli.progress import Progress
 
-    with Progress(1, quiet=False) as progress:
+    with Progress() as progress:
         assert progress._bar is not None
-        progress.begin("clip.mp4", 2.0)
-        for count, shown in ((1, "1 boundary"), (2, "2 boundaries")):
-            progress.found(count)
-            assert progress._bar.tasks[0].fields["found"] == shown
-        progress.end("clip.mp4", RunEnd(True, 2.0, 48, 2))
-
-
-def test_a_bar_tells_which_source_it_is_though_others_were_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    from ongebd.cli.progress import Progress
-
-    with Progress(4, quiet=False) as progress:
-        assert progress._bar is not None
-        for _ in range(3):  # two are refused before they begin
-            progress.next_source()
-        progress.begin("clip.mp4", 2.0)
-        assert progress._bar.tasks[0].description == "3/4  clip.mp4"
-        progress.end("clip.mp4", RunEnd(True, 2.0, 48, 2))
+        progress.show("2/4  a[b].mp4", 1.0, 2.0, "1.0 s")
+        progress.show("2/4  a[b].mp4", 1.5, 2.0, "1.5 s")
+        (task,) = progress._bar.tasks
+        assert (task.description, task.completed, task.fields["now"]) == (r"2/4  a\[b].mp4", 1.5, "1.5 s")
+        progress.clear()
+        assert progress._bar.tasks == []
 
 
 @POSIX_ONLY

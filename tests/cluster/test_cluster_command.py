@@ -148,7 +148,7 @@ def test_stopped_by_hand_it_keeps_what_was_done_and_goes_on_later(
     status, _, shown = command.ended()
     command.until(lambda: not command.alive(), 30)
     assert status == 130
-    assert "stopped early: the same command goes on from here" in shown
+    assert "stopped early: run the same command again to continue" in shown
     assert "Traceback" not in shown
     done = FeatureStore.open(out).ids()
     assert 2 <= len(done) < 12

@@ -17,8 +17,11 @@ from ongebd.cluster.tasks import Found
 from ongebd.cluster.worker import Answer
 from ongebd.detector import StreamConfig
 from ongebd.output import RunEnd
+from ongebd.output.follow import Reading
 
-TASK = DetectTask(model="window-mean", formats=("jsonl", "csv"), identity="net@1")
+TASK = DetectTask(
+    model="window-mean", formats=("jsonl", "csv"), identity="net@1", reading=Reading(version="1")
+)
 END = RunEnd(True, 1.0, 24, 0)
 
 
@@ -101,11 +104,12 @@ def test_what_is_done_is_done_until_something_that_it_depends_on_changes(tmp_pat
     kept(tmp_path, video)
     assert found(tmp_path, video, TASK)
     for other in (
-        replace(TASK, config=StreamConfig(tau=3.0)),
+        replace(TASK, reading=Reading(version="1", config=StreamConfig(tau=3.0))),
         replace(TASK, model="persistence"),
         replace(TASK, formats=("jsonl",)),
         replace(TASK, identity="net@2"),
-        replace(TASK, stream=1),
+        replace(TASK, reading=Reading(version="2")),
+        replace(TASK, reading=Reading(version="1", stream=1)),
     ):
         assert not found(tmp_path, video, other)
 

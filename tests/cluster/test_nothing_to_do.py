@@ -51,7 +51,7 @@ def statuses(out: Path) -> list[str]:
 @pytest.mark.parametrize("command", ["extract", "detect"])
 @pytest.mark.parametrize(
     ("address", "said"),
-    [("local", "Ray is not started"), ("head:6379", "the cluster at head:6379 is not asked")],
+    [("local", "Ray on this machine"), ("head:6379", "the cluster at head:6379")],
 )
 def test_where_all_is_done_no_cluster_is_asked(
     command: str,
@@ -73,7 +73,7 @@ def test_where_all_is_done_no_cluster_is_asked(
     assert (asked, statuses(out)) == ([address], ["skipped", "skipped"])
     assert before == {path.name: path.read_bytes() for path in out.iterdir() if path.name != "manifest.jsonl"}
     shown = capsys.readouterr().err.splitlines()
-    assert shown[0] == f"ongebd: nothing is left to do: {said}"
+    assert shown[0] == f"ongebd: everything is done already; not using {said}"
     assert "2 were " in shown[1]
     assert len(shown) == 2
     assert main([*line, "--quiet"]) == 0

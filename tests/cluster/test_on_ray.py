@@ -11,14 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from ongebd import backbones
+from ongebd import __version__, backbones
 from ongebd.cli import main
 from ongebd.cluster import (
     Cluster,
-    Detected,
     DetectTask,
     FeatureTask,
-    Refused,
     detect_on,
     extract_on,
     jobs_of,
@@ -29,6 +27,7 @@ from ongebd.cluster.tasks import Video, Work
 from ongebd.detector import load
 from ongebd.errors import ClusterError
 from ongebd.features import ExtractConfig, Extracted, Failure, FeatureStore, sampling_identity
+from ongebd.output.follow import Reading
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +35,10 @@ NET = backbones.get()
 FEATURES = FeatureTask(backbone=backbones.DEFAULT, identity=NET.identity, fps=24.0)
 MODEL = load("immediate")
 BOUNDARIES = DetectTask(
-    model="immediate", formats=("jsonl", "csv", "vtt", "png"), identity=MODEL.backbone.identity
+    model="immediate",
+    formats=("jsonl", "csv", "vtt", "png"),
+    identity=MODEL.backbone.identity,
+    reading=Reading(version=__version__),
 )
 
 
@@ -108,13 +110,14 @@ def test_results_are_those_of_the_plain_command_to_the_byte_and_are_not_made_twi
 ) -> None:
     stems = [Path(clip).stem for clip in clips]
     events = list(detect_on(jobs_of(clips, stems, tmp_path, BOUNDARIES), tmp_path, BOUNDARIES, cluster))
-    assert [isinstance(event, Detected) for event in events] == [True, True, False, True, True, True]
+    assert [event.failed is None for event in events] == [True, True, False, True, True, True]
     assert contents(tmp_path) == contents(plain_results)
 
     again = jobs_of(clips, stems, tmp_path, BOUNDARIES)
     assert [job.stem for job in again if job.done is None] == ["clip2"]
     (event,) = detect_on(again, tmp_path, BOUNDARIES, cluster)
-    assert isinstance(event, Refused)
+    assert event.failed is not None
+    assert event.end is None
     assert sorted(str(line["status"]) for line in lines(tmp_path)) == ["failed"] + ["skipped"] * 5
     assert contents(tmp_path) == contents(plain_results)
 

@@ -35,12 +35,12 @@ def closed_port() -> int:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--workers", "2"], "--workers is for a cluster: give --cluster local"),
-        (["--verbose"], "--verbose is for a cluster"),
+        (["--workers", "2"], "--workers needs a cluster; add --cluster local"),
+        (["--verbose"], "--verbose needs a cluster"),
         (["--cluster", "head"], "--cluster head: is no address; give local, auto, or HOST:PORT"),
         (["--cluster", "ray://head:10001"], "give the command on a machine of the cluster"),
         (["--cluster", "local", "--workers", "0"], "workers must be 1 or more, not 0"),
-        (["--cluster", "local", "--device", "cuda:1"], "give --device cuda"),
+        (["--cluster", "local", "--device", "cuda:1"], "use --device cuda"),
     ],
 )
 def test_options_that_cannot_be_are_refused_in_one_line(
@@ -61,12 +61,12 @@ def test_options_that_cannot_be_are_refused_in_one_line(
 @pytest.mark.parametrize("source", ["-", "camera:0"])
 def test_what_only_this_machine_has_is_refused(source: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["detect", source, "--out", "x", "--cluster", "local"]) == 2
-    assert capsys.readouterr().err == f"ongebd: {source} is on this machine alone; leave out --cluster\n"
+    assert capsys.readouterr().err == f"ongebd: {source} is only on this machine; drop --cluster\n"
 
 
 def test_detect_on_a_cluster_needs_a_folder(clips: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["detect", clips[0], "--cluster", "local"]) == 2
-    assert capsys.readouterr().err == "ongebd: --cluster writes files: give --out DIR\n"
+    assert capsys.readouterr().err == "ongebd: --cluster writes files; add --out DIR\n"
 
 
 def test_without_ray_the_extra_is_named(

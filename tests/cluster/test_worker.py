@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ongebd import backbones
+from ongebd import __version__, backbones
 from ongebd.cli import main
 from ongebd.cluster.attempts import MOST, Attempts, Turns
 from ongebd.cluster.tasks import DetectTask, FeatureTask, Found, Task, Video, Work
@@ -18,11 +18,15 @@ from ongebd.cluster.worker import Answer, Site, Unfit, Worker
 from ongebd.detector import load
 from ongebd.errors import ConfigError
 from ongebd.features import Failure, FeatureStore, VideoFeatures
+from ongebd.output.follow import Reading
 
 IDENTITY = backbones.get().identity
 FEATURES = FeatureTask(backbone=backbones.DEFAULT, identity=IDENTITY, fps=24.0)
 BOUNDARIES = DetectTask(
-    model="window-mean", formats=("jsonl", "vtt"), identity=load("window-mean").backbone.identity
+    model="window-mean",
+    formats=("jsonl", "vtt"),
+    identity=load("window-mean").backbone.identity,
+    reading=Reading(version=__version__),
 )
 
 

@@ -93,7 +93,7 @@ def test_a_list_of_ids_chooses_among_the_videos(
     ids.write_text("id\nv002\nv000\nv9\n")
     assert main(["extract", *paths(make_clips(3)), "--out", str(out), "--ids", str(ids)]) == 0
     assert FeatureStore.open(out).ids() == ["v002", "v000"]
-    assert "1 of the ids asked for have no video: v9" in capsys.readouterr().err
+    assert "1 of the wanted ids have no video: v9" in capsys.readouterr().err
 
 
 def test_another_rate_is_refused_for_the_same_store(
@@ -187,7 +187,7 @@ def test_stopped_by_hand_it_keeps_what_was_done(out: Path, make_clips: Clips, st
     process.send_signal(stop)
     _, shown = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "stopped early: the same command goes on from here" in shown
+    assert "stopped early: run the same command again to continue" in shown
     assert "Traceback" not in shown
     store = FeatureStore.open(out)
     assert 3 <= len(store) < 40

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ongebd.output import RunEnd, RunHeader, Sink
+from ongebd.output import RunEnd, RunHeader, Writer
 from ongebd.types import Boundary, Decision, Frame
 
 FPS = 24
@@ -45,7 +45,7 @@ def run_of(frames: int, positive: Sequence[int] = ()) -> Iterator[tuple[Frame, D
 def play() -> Callable[..., RunEnd]:
     """Feed a synthetic run to a sink and close it."""
 
-    def feed(sink: Sink, frames: int, positive: Sequence[int] = ()) -> RunEnd:
+    def feed(sink: Writer, frames: int, positive: Sequence[int] = ()) -> RunEnd:
         found = 0
         for frame, decision in run_of(frames, positive):
             sink.decision(frame, decision)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ongebd.output import clock, output_stems, public_name
+from ongebd.common.text import public_name
+from ongebd.output import clock, output_stems
 
 
 @pytest.mark.parametrize(

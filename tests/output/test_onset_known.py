@@ -12,17 +12,11 @@ import pytest
 
 import ongebd
 from ongebd.detector import SourceRun
-from ongebd.output import JsonlSink, RunEnd, RunHeader, read_jsonl
-from ongebd.output.follow import Results, follow
+from ongebd.output import Results, RunEnd, RunHeader, read_jsonl
+from ongebd.output.follow import follow
+from ongebd.output.jsonl import JsonlWriter
 from ongebd.types import Boundary
 from ongebd.video import VideoReader
-
-
-class Nobody:
-    """A watcher whom nothing interests."""
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *_: None
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +72,7 @@ def test_a_record_says_when_an_onset_was_known_exactly_or_not_at_all(
     path = tmp_path / "found.jsonl"
     with SourceRun(film, model, model.configured(**settings)) as run:
         header = RunHeader(str(film), name, asdict(run.detector.config), 128, 96, "1")
-        follow(run, Results(lambda: [JsonlSink(path, header)]), Nobody(), str(film))
+        follow(run, Results(lambda: [JsonlWriter(path, header)]), lambda *_: None, lambda _: None)
     truth = seen_by_a_stream(film, model, **settings)
     found = read_jsonl(path).boundaries
     assert len(found) >= 3
@@ -94,7 +88,7 @@ def test_the_moment_is_written_where_it_is_known_and_read_back(
     tmp_path: Path, header: RunHeader, known: float | None
 ) -> None:
     path = tmp_path / "a.jsonl"
-    sink = JsonlSink(path, header)
+    sink = JsonlWriter(path, header)
     sink.boundary(Boundary(3.25, 3.125, 3.75, 6.0, known))
     sink.close(RunEnd(True, 10.0, 240, 1))
     assert ("onset_known" in path.read_text("utf-8")) == (known is not None)

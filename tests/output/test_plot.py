@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ongebd.output import PlotSink, RunEnd, RunHeader
-from ongebd.output.plot import thumbnail
-from ongebd.output.strip import spread
-from ongebd.output.trace import Album, Trace
+from ongebd.output import RunEnd, RunHeader
+from ongebd.output.figure import spread
+from ongebd.output.picture import Album, PictureWriter, thumbnail
+from ongebd.output.trace import Trace
 from ongebd.types import Boundary, Decision, Epoch
 
 Play = Callable[..., RunEnd]
@@ -37,7 +37,7 @@ def test_any_run_gives_a_picture_for_a_slide(
     tmp_path: Path, header: RunHeader, play: Play, frames: int, positive: list[int]
 ):
     path = tmp_path / "a.png"
-    play(PlotSink(path, header), frames, positive)
+    play(PictureWriter(path, header), frames, positive)
     assert size(path) == (1600, 900)
     assert [file.name for file in tmp_path.iterdir()] == ["a.png"]
 
@@ -48,12 +48,12 @@ def test_any_run_gives_a_picture_for_a_slide(
 )
 def test_no_file_name_breaks_the_picture(tmp_path: Path, header: RunHeader, play: Play, name: str):
     path = tmp_path / "a.png"
-    play(PlotSink(path, replace(header, source=name)), 60, [30])
+    play(PictureWriter(path, replace(header, source=name)), 60, [30])
     assert size(path) == (1600, 900)
 
 
 def test_a_break_in_the_source_is_drawn(tmp_path: Path, header: RunHeader, play: Play):
-    sink = PlotSink(tmp_path / "a.png", header)
+    sink = PictureWriter(tmp_path / "a.png", header)
     sink.epoch(Epoch(1, 1.0, "another size"))
     play(sink, 60)
     assert size(tmp_path / "a.png") == (1600, 900)
@@ -62,7 +62,7 @@ def test_a_break_in_the_source_is_drawn(tmp_path: Path, header: RunHeader, play:
 def test_the_picture_of_an_earlier_run_does_not_outlive_the_start(tmp_path: Path, header: RunHeader):
     path = tmp_path / "a.png"
     path.write_text("old")
-    PlotSink(path, header)
+    PictureWriter(path, header)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -96,7 +96,7 @@ def test_every_head_is_drawn(tmp_path: Path, header: RunHeader, play: Play, head
         "rearm": 0.75,
         "max_run": 0.0 if head == "hysteresis" else 1.0,
     }
-    play(PlotSink(tmp_path / "a.png", replace(header, settings=settings)), 60, [30])
+    play(PictureWriter(tmp_path / "a.png", replace(header, settings=settings)), 60, [30])
     assert size(tmp_path / "a.png") == (1600, 900)
 
 
@@ -139,7 +139,7 @@ def test_an_album_keeps_the_strongest():
 
 
 def test_errors_above_the_threshold_that_make_no_boundary_are_told_apart(header: RunHeader):
-    from ongebd.output.figure import Scene, _draw
+    from ongebd.output.figure import Scene, draw
 
     trace = Trace()
     positive = {10, 11, 12, 20, 30}
@@ -147,7 +147,7 @@ def test_errors_above_the_threshold_that_make_no_boundary_are_told_apart(header:
         trace.add(Decision(i, i / 24, 0.4, 0.03, 0.01, 3.0, 0.06, i in positive, i >= 8))
     boundaries = [Boundary(11 / 24, 10 / 24, 13 / 24, 5.0), Boundary(30 / 24, 30 / 24, 31 / 24, 5.0)]
     scene = Scene(header, RunEnd(True, 40 / 24, 40, 2), trace.curves(), boundaries, [], [])
-    axes = _draw(scene).axes[0]
+    axes = draw(scene).axes[0]
     shades = {
         bars.get_label(): [tuple(path.get_extents().intervalx) for path in bars.get_paths()]
         for bars in axes.collections

@@ -15,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ongebd.errors import LabelError, OngebdError
-from ongebd.output import CsvSink, JsonlSink, LineSink, RunEnd, RunHeader, VttSink, read_jsonl
+from ongebd.output import LineWriter, RunEnd, RunHeader, read_jsonl
+from ongebd.output.jsonl import JsonlWriter
+from ongebd.output.text import CsvWriter, VttWriter
 from ongebd.types import Boundary, Epoch
 
 SECRET = "hunter2"
@@ -25,7 +27,7 @@ def test_a_jsonl_file_is_a_header_boundaries_and_an_end(
     tmp_path: Path, header: RunHeader, some: list[Boundary]
 ):
     path = tmp_path / "a.jsonl"
-    sink = JsonlSink(path, header)
+    sink = JsonlWriter(path, header)
     sink.boundary(some[0])
     sink.epoch(Epoch(1, 5.0, "the clock stepped back"))
     sink.close(RunEnd(True, 10.0, 240, 1, ["3 frames did not decode"]))
@@ -52,7 +54,7 @@ def test_a_jsonl_file_is_a_header_boundaries_and_an_end(
 
 def test_a_record_that_is_nested_too_deeply_is_refused(tmp_path: Path, header: RunHeader) -> None:
     path = tmp_path / "a.jsonl"
-    JsonlSink(path, header)
+    JsonlWriter(path, header)
     path.write_text(path.read_text("utf-8") + "[" * 200_000 + "\n", "utf-8")
     with pytest.raises(LabelError, match=r"a\.jsonl, line 2: not a JSON record"):
         read_jsonl(path)
@@ -78,7 +80,7 @@ def test_what_jsonl_writes_it_reads(
     path = tmp_path_factory.mktemp("jsonl") / "a.jsonl"
     header = RunHeader(source.replace("/", ""), "window-mean", {"tau": 1.5, "name": "ü"}, 1, 2, "0")
     end = RunEnd(False, 12.5, 300, len(found), [warning.replace("/", "") for warning in warnings])
-    sink = JsonlSink(path, header)
+    sink = JsonlWriter(path, header)
     for boundary in found:
         sink.boundary(boundary)
     sink.close(end)
@@ -91,7 +93,7 @@ def test_what_jsonl_writes_it_reads(
 def test_a_file_name_that_is_no_text_survives(tmp_path: Path, some: list[Boundary]):
     name = os.fsdecode(b"caf\xe9.mp4")
     header = RunHeader(name, "m", {}, 1, 1, "0")
-    for sink in (JsonlSink(tmp_path / "a.jsonl", header), VttSink(tmp_path / "a.vtt", header)):
+    for sink in (JsonlWriter(tmp_path / "a.jsonl", header), VttWriter(tmp_path / "a.vtt", header)):
         sink.boundary(some[0])
         sink.close(RunEnd(True, 5.0, 1, 1))
     assert read_jsonl(tmp_path / "a.jsonl").header.source == name
@@ -99,7 +101,7 @@ def test_a_file_name_that_is_no_text_survives(tmp_path: Path, some: list[Boundar
 
 
 def test_non_latin_names_are_written_as_they_are(tmp_path: Path):
-    JsonlSink(tmp_path / "a.jsonl", RunHeader("会议 событие.mp4", "m", {}, 1, 1, "0"))
+    JsonlWriter(tmp_path / "a.jsonl", RunHeader("会议 событие.mp4", "m", {}, 1, 1, "0"))
     assert "会议 событие.mp4" in (tmp_path / "a.jsonl").read_text("utf-8")
 
 
@@ -107,18 +109,18 @@ def test_non_latin_names_are_written_as_they_are(tmp_path: Path):
 def test_a_stream_that_is_not_utf8_gets_valid_json(encoding: str):
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding)
-    JsonlSink(stream, RunHeader("会é😀", "m", {}, 1, 1, "0"))
+    JsonlWriter(stream, RunHeader("会é😀", "m", {}, 1, 1, "0"))
     assert json.loads(raw.getvalue().decode(encoding))["source"] == "会é😀"
 
 
 def test_numbers_that_json_lacks_become_null(tmp_path: Path):
-    JsonlSink(tmp_path / "a.jsonl", RunHeader("a", "m", {"fps": float("inf")}, 1, 1, "0"))
+    JsonlWriter(tmp_path / "a.jsonl", RunHeader("a", "m", {"fps": float("inf")}, 1, 1, "0"))
     assert read_jsonl(tmp_path / "a.jsonl").header.settings == {"fps": None}
 
 
 def test_after_every_record_the_files_are_valid(tmp_path: Path, header: RunHeader, some: list[Boundary]):
     jsonl, table, vtt = (tmp_path / f"a.{ending}" for ending in ("jsonl", "csv", "vtt"))
-    sinks = [JsonlSink(jsonl, header), CsvSink(table, header), VttSink(vtt, header)]
+    sinks = [JsonlWriter(jsonl, header), CsvWriter(table, header), VttWriter(vtt, header)]
     for known in range(3):  # the writers are still open: all that a kill would leave
         recording = read_jsonl(jsonl)
         assert recording.boundaries == [rounded(boundary) for boundary in some[:known]]
@@ -140,7 +142,7 @@ def test_a_last_line_cut_anywhere_is_left_out_and_said(
     tmp_path: Path, header: RunHeader, some: list[Boundary]
 ):
     path = tmp_path / "a.jsonl"
-    sink = JsonlSink(path, RunHeader("会.mp4", "m", {}, 1, 1, "0"))
+    sink = JsonlWriter(path, RunHeader("会.mp4", "m", {}, 1, 1, "0"))
     sink.boundary(some[0])
     start = len(path.read_bytes())
     sink.epoch(Epoch(1, 1.0, "步"))
@@ -173,7 +175,7 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path, text: str):
 
 def test_records_of_a_later_version_are_kept(tmp_path: Path, header: RunHeader):
     path = tmp_path / "a.jsonl"
-    JsonlSink(path, header)
+    JsonlWriter(path, header)
     with path.open("a") as file:
         file.write('{"type":"stall","time":3.0}\n')
     assert read_jsonl(path).others == [{"type": "stall", "time": 3.0}]
@@ -181,7 +183,7 @@ def test_records_of_a_later_version_are_kept(tmp_path: Path, header: RunHeader):
 
 def test_a_table_has_a_row_for_each_boundary(tmp_path: Path, header: RunHeader, some: list[Boundary]):
     path = tmp_path / "a.csv"
-    sink = CsvSink(path, header)
+    sink = CsvWriter(path, header)
     for boundary in some:
         sink.boundary(boundary)
     sink.close(RunEnd(True, 10.0, 240, 2))
@@ -190,7 +192,7 @@ def test_a_table_has_a_row_for_each_boundary(tmp_path: Path, header: RunHeader, 
 
 def test_lines_for_people_go_to_a_stream_that_stays_open(some: list[Boundary]):
     out = io.StringIO()
-    sink = LineSink(out, prefix="a.mp4  ")
+    sink = LineWriter(out, prefix="a.mp4  ")
     sink.boundary(some[0])
     sink.epoch(Epoch(1, 5.0, f"reconnected to rtsp://me:{SECRET}@cam\nagain"))
     sink.close(RunEnd(True, 10.0, 240, 1))
@@ -203,7 +205,7 @@ def test_lines_for_people_go_to_a_stream_that_stays_open(some: list[Boundary]):
 def test_credentials_appear_in_no_file(tmp_path: Path, some: list[Boundary]):
     url = f"rtsp://admin:{SECRET}@cam/live?token={SECRET}"
     header = RunHeader(url, "m", {"input": url}, 1, 1, "0")
-    for sink in (JsonlSink(tmp_path / "a.jsonl", header), VttSink(tmp_path / "a.vtt", header)):
+    for sink in (JsonlWriter(tmp_path / "a.jsonl", header), VttWriter(tmp_path / "a.vtt", header)):
         sink.epoch(Epoch(1, 1.0, f"lost {url}"))
         sink.boundary(some[0])
         sink.close(RunEnd(True, 5.0, 1, 1, [f"{url} stalled"]))
@@ -214,8 +216,8 @@ def test_credentials_appear_in_no_file(tmp_path: Path, some: list[Boundary]):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_disk_is_one_line(header: RunHeader):
-    with pytest.raises(OngebdError, match=r"^cannot write /dev/full: No space left on device[^\n]*$"):
-        JsonlSink("/dev/full", header)
+    with pytest.raises(OngebdError, match=r"^can't write /dev/full: No space left on device[^\n]*$"):
+        JsonlWriter("/dev/full", header)
 
 
 def test_a_reader_that_went_away_stays_a_broken_pipe(header: RunHeader):
@@ -223,7 +225,7 @@ def test_a_reader_that_went_away_stays_a_broken_pipe(header: RunHeader):
     os.close(reading)
     stream = os.fdopen(writing, "w")
     with pytest.raises(BrokenPipeError):
-        JsonlSink(stream, header)
+        JsonlWriter(stream, header)
     with pytest.raises(BrokenPipeError):
         stream.close()
 
@@ -234,10 +236,10 @@ def test_a_record_that_did_not_fit_is_taken_back(tmp_path: Path):
     code = f"""
 import resource
 from ongebd.errors import OngebdError
-from ongebd.output import CsvSink
+from ongebd.output.text import CsvWriter
 from ongebd.types import Boundary
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-sink = CsvSink({str(path)!r}, None)
+sink = CsvWriter({str(path)!r}, None)
 try:
     while True:
         sink.boundary(Boundary(1.234567, 1.0, 2.0, 3.5))
@@ -245,5 +247,5 @@ except OngebdError as problem:
     print(problem)
 """
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert said.startswith("cannot write")
+    assert said.startswith("can't write")
     assert path.read_text() == "time,onset,decided,score\n" + 3 * "1.234567,1.0,2.0,3.5\n"

@@ -8,7 +8,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ongebd.output import RunEnd, RunHeader, VttSink
+from ongebd.output import RunEnd, RunHeader
+from ongebd.output.text import VttWriter
 from ongebd.types import Boundary
 
 STAMP = r"(\d{2,}):([0-5]\d):([0-5]\d)\.(\d{3})"
@@ -18,7 +19,7 @@ def chapters(
     times: list[float], duration: float, source: str = "clip.mp4"
 ) -> tuple[str, list[tuple[int, int]]]:
     out = io.StringIO()
-    sink = VttSink(out, RunHeader(source, "m", {}, 1, 1, "0"))
+    sink = VttWriter(out, RunHeader(source, "m", {}, 1, 1, "0"))
     for time in times:
         sink.boundary(Boundary(time, time, time, 1.0))
     sink.close(RunEnd(True, duration, 1, len(times)))

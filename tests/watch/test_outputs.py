@@ -191,7 +191,7 @@ class Disk(io.FileIO):
 
 @pytest.fixture
 def disk(monkeypatch):
-    monkeypatch.setattr("ongebd.output.base.io.FileIO", Disk)
+    monkeypatch.setattr("ongebd.output.writer.io.FileIO", Disk)
     monkeypatch.setattr(Disk, "left", 10**9)
     return Disk
 

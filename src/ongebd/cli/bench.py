@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.markup import escape
-from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from ongebd.cli.bars import StderrBar
+from ongebd.cli.progress import Progress
 from ongebd.cli.tables import print_tables
 from ongebd.lab.benchmark import Bench, BenchPlan
 from ongebd.lab.benchmark.plan import parse_methods, parse_streams
 from ongebd.lab.benchmark.report import bench_tables, headline, write_bench
 from ongebd.lab.evaluation.report import check_folder
 
-_PATIENCE = 2.0  # seconds without a bar
+_PATIENCE = 2.0  # seconds before the bar appears
 CPU_STREAMS, GPU_STREAMS = "1,4,16", "1,16,64,256"
 
 
@@ -82,7 +79,7 @@ def bench(
         seconds=seconds,
         threads=threads,
     )
-    with _Progress(quiet=quiet) as progress:
+    with Progress(quiet=quiet, patience=_PATIENCE) as progress:
         running = Bench(plan, progress.show)
         stopped = False
         try:
@@ -97,31 +94,3 @@ def bench(
     for file in written:
         progress.say(f"wrote {file}")
     return 130 if stopped else 0
-
-
-class _Progress(StderrBar):
-    """A bar on a terminal, once it takes more than two seconds."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        super().__init__(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TimeElapsedColumn(),
-            quiet=quiet,
-        )
-        self._began = time.monotonic()
-        self._shown = False
-
-    def __enter__(self) -> _Progress:
-        return self  # the bar begins in `show`
-
-    def show(self, what: str, done: int, parts: int) -> None:
-        """So many of all parts are done."""
-        if self._bar is None or time.monotonic() - self._began < _PATIENCE:
-            return
-        if not self._shown:
-            self._shown = True
-            self._task = self._bar.add_task("", total=None)
-            self._bar.start()
-        self._bar.update(self._task, description=escape(what), completed=done, total=parts or None)

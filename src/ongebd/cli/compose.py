@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
-from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from ongebd.cli.bars import StderrBar
+from ongebd.cli.progress import Progress, counted
 from ongebd.errors import ConfigError
 from ongebd.lab.composites.compose import check_empty
 from ongebd.lab.composites.compose import compose as run
@@ -20,8 +17,6 @@ from ongebd.lab.composites.planner import plan_videos
 from ongebd.lab.composites.records import CompositeVideo, read_composites
 from ongebd.lab.composites.scan import read_clips
 from ongebd.lab.composites.sheet import write_contact_sheet
-
-_EVERY = 10.0  # seconds between two lines where there is no terminal
 
 
 def compose(
@@ -119,25 +114,43 @@ def compose(
     if workers < 1:
         raise ConfigError(f"--workers must be 1 or more, not {workers}")
     check_empty(out)
-    with _ComposeProgress(out, quiet=quiet) as progress:
+    made: list[CompositeVideo] = []
+    with Progress(quiet=quiet, lines=True) as progress:
+
+        def reading(number: int, count: int, name: str) -> None:
+            progress.show("reading clips", number, count, f"{number}/{count}  {name}")
+
         library = read_clips(
             clips,
             labels=labels,
             keep_labelled="natural" in config.boundary_kinds,
             groups=groups,
-            progress=progress.reading,
+            progress=reading,
         )
         for warning in library.warnings:
             progress.say(f"ongebd: {warning}")
         plans = plan_videos(library, config)
-        progress.planned(len(plans), sum(plan.duration for plan in plans))
-        with closing(run(library, config, out, workers=workers, plans=plans)) as made:
-            for video in made:
-                progress.made(video)
-        if contact_sheet:
-            progress.drawing()
-            write_contact_sheet(read_composites(out))
-        progress.complete = True
+        progress.restart()
+        total, complete = sum(plan.duration for plan in plans), False
+        try:
+            with closing(run(library, config, out, workers=workers, plans=plans)) as videos_made:
+                for video in videos_made:
+                    made.append(video)
+                    done = sum(video.duration for video in made)
+                    progress.show("composing", done, total, f"{len(made)}/{len(plans)} videos")
+            if contact_sheet:
+                progress.show("drawing the contact sheet", total, total)
+                write_contact_sheet(read_composites(out))
+            complete = True
+        finally:
+            if complete or made:
+                length = sum(video.duration for video in made)
+                missing = "" if complete else f"; stopped early, {len(plans) - len(made)} videos are missing"
+                progress.summary(
+                    f"{counted(len(made), 'video')}, {length / 60:.1f} min with"
+                    f" {sum(len(video.boundaries) for video in made)} boundaries, into {out} in"
+                    f" {progress.seconds:.1f} s ({length / progress.seconds:.1f} × real time){missing}"
+                )
     return 0
 
 
@@ -147,79 +160,3 @@ def _two_numbers(text: str) -> tuple[float, float]:
     except ValueError:
         raise ConfigError(f"--seconds {text}: give the shortest and the longest video, as in 8,40") from None
     return shortest, longest
-
-
-class _ComposeProgress(StderrBar):
-    """A bar on a terminal, a line every ten seconds elsewhere, and a summary. Never writes to stdout.
-
-    Args:
-        out: The folder.
-        quiet: Warnings only.
-
-    Attributes:
-        complete: Set when all is made.
-    """
-
-    def __init__(self, out: Path, *, quiet: bool) -> None:
-        super().__init__(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[now]}"),
-            TimeRemainingColumn(),
-            quiet=quiet,
-        )
-        if self._bar is not None:
-            self._task = self._bar.add_task("reading clips", total=None, now="")
-        self.complete = False
-        self._out = out
-        self._videos = self._boundaries = self._planned = 0
-        self._seconds = 0.0
-        self._started = self._last_line = time.monotonic()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        super().__exit__(kind, error, trace)
-        if not self._quiet and (self.complete or self._videos):
-            took = max(time.monotonic() - self._started, 1e-9)
-            early = (
-                "" if self.complete else f"; stopped early, {self._planned - self._videos} videos are missing"
-            )
-            videos = f"{self._videos} video{'' if self._videos == 1 else 's'}"
-            self.say(
-                f"{videos}, {self._seconds / 60:.1f} min with {self._boundaries} boundaries, into {self._out}"
-                f" in {took:.1f} s ({self._seconds / took:.1f} s of video a second){early}"
-            )
-
-    def reading(self, number: int, count: int, name: str) -> None:
-        """A clip is read."""
-        self._show(number, count, f"{number}/{count}  {name}")
-
-    def planned(self, videos: int, seconds: float) -> None:
-        """So many videos of so many seconds in all are to be made."""
-        self._planned = videos
-        self._started = time.monotonic()
-        if self._bar is not None:
-            self._bar.reset(self._task, description="composing", total=seconds, now=f"0/{videos} videos")
-
-    def made(self, video: CompositeVideo) -> None:
-        """A video is done."""
-        self._videos += 1
-        self._boundaries += len(video.boundaries)
-        self._seconds += video.duration
-        self._show(self._seconds, None, f"{self._videos}/{self._planned} videos")
-
-    def drawing(self) -> None:
-        """The contact sheet is drawn."""
-        if self._bar is not None:
-            self._bar.update(self._task, description="drawing the contact sheet")
-
-    def _show(self, completed: float, total: float | None, now: str) -> None:
-        if self._bar is not None:
-            self._bar.update(self._task, completed=completed, now=now)
-            if total is not None:
-                self._bar.update(self._task, total=total)
-        elif not self._quiet and time.monotonic() - self._last_line >= _EVERY:
-            self._last_line = time.monotonic()
-            self.say(now)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,28 +11,28 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ongebd import __version__
-from ongebd.cli.cluster_option import ClusterOption
-from ongebd.cli.progress import Progress
-from ongebd.cli.sources import Listed, Sources, check_sources, with_listed
+from ongebd.cli.progress import Progress, counted, span
+from ongebd.cli.sources import ClusterOption, Listed, Sources, check_sources, with_listed
 from ongebd.cli.standard_streams import ClosedOutput
 from ongebd.common.text import spoken_name
-from ongebd.detector import SourceRun, StreamConfig, load
+from ongebd.detector import StreamConfig, load
 from ongebd.detector.models import DEFAULT_MODEL
-from ongebd.detector.openvino import as_asked, asked_runtime
+from ongebd.detector.openvino import as_asked
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output import (
-    LineSink,
+    LineWriter,
+    RunEnd,
     RunHeader,
-    Sink,
+    Writer,
     check_formats,
     check_stem,
-    open_sinks,
+    open_writers,
     output_paths,
     output_stems,
-    spare_sources,
+    protect_sources,
 )
-from ongebd.output.factory import TEXT_FORMATS
-from ongebd.output.follow import Results, follow
+from ongebd.output.follow import Reading, detect_source
+from ongebd.output.formats import BINARY, writer_of
 
 if TYPE_CHECKING:
     from ongebd.cluster import DetectTask
@@ -60,64 +59,70 @@ def detect(
 ) -> int:
     """Find the event boundaries of videos, as they stream.
 
-    Without --out each boundary is printed as a line when it is found: its centre, its onset (the first frame
-    that fired), the time at which it was known, and its score. With --out the results of VIDEO.mp4 stand in
+    Without --out each boundary is printed when it is found: its centre, its onset (the first frame that
+    fired), the time at which it was known, and its score. With --out the results of VIDEO.mp4 go to
     DIR/VIDEO.jsonl and so on, written as they are found.
 
-    A file that cannot be read is named in one line; the others go on. Exit status: 0, or 2 if a source was
-    refused or broke off (a network that failed, say: what was found until then is kept, and its end record
-    says "complete": false), or 130 after Ctrl-C (what was found so far is on disk).
+    A file that can't be read is reported in one line; the others go on.
 
     Parameters
     ----------
     sources
         Files, URLs (http, rtsp, …), camera:N, or - for standard input. After -- a name may begin with -.
     listed
-        File with more of them, one a line.
+        File with more sources, one per line.
     out
-        Folder for the results; made if it is not there.
+        Folder for the results.
     format
-        Comma-separated: jsonl, csv, vtt (chapters), png. With --out: jsonl if not given. Without --out: one
-        of jsonl, csv, vtt, to standard output.
+        Comma-separated: jsonl, csv, vtt (chapters), png. With --out: jsonl by default. Without --out: one of
+        jsonl, csv, vtt, to standard output.
     plot
-        Also draw DIR/VIDEO.png: error curve, threshold, boundaries, thumbnails. Needs --out.
+        Draw DIR/VIDEO.png: error curve, threshold, boundaries, thumbnails. Needs --out.
     stem
         Name of the result files without ending, for a single source. Needs --out.
     model
-        Which method, or the folder of a trained model; they are listed by: ongebd models.
+        A method or the folder of a trained model; `ongebd models` lists them.
     config
         Settings of the stream.
     stream
-        Which video stream of a file with several, from 0; cover art is not counted.
+        Which video stream of a file with several, from 0; cover art does not count.
     source_fps
-        Frames a second of a source without timestamps (raw H.264); --fps is taken where this is not given.
+        Frames per second of a source without timestamps (raw H.264). [--fps]
     runtime
         What runs the networks: onnxruntime, or openvino (an extra). [the model's own]
     precision
-        In what they compute: float32, or with openvino bfloat16, where the processor has it. bfloat16 moves
-        some boundaries: of the default models' one in ten. [float32]
+        Number format of the networks: float32, or bfloat16 with openvino. bfloat16 moves some boundaries: one
+        in ten for the default model. [float32]
     device
         Where a trained model computes, with PyTorch: cpu, cuda or cuda:N.
     where
-        Where the work is done. Results of a cluster go to --out; what is there already is not done again.
+        Where the work is done. Results of a cluster go to --out; finished videos are not repeated.
     quiet
-        No progress, no summary; warnings and errors only.
+        Only warnings and errors on stderr.
     """
     sources = with_listed(sources, listed)
     check_sources(sources, "detect")
     where = where or ClusterOption()
     where.check(sources, device)
+    many = len(sources) > 1
     formats = _formats(format, plot=plot, to_files=out is not None)
-    _check_places(out, formats, stem, many=len(sources) > 1)
+    _check_places(out, formats, stem, many=many)
     if where.cluster is not None and out is None:
-        raise ConfigError("--cluster writes files: give --out DIR")
+        raise ConfigError("--cluster writes files; add --out DIR")
     loaded = load(model, device=device if where.cluster is None else None)
-    settings = loaded.configured(config)
+    loaded.configured(config)  # raises for what the model can't use
     stems = [stem] if stem is not None else output_stems(sources)
-    if out is not None:
-        spare_sources([path for name in stems for path in output_paths(formats, out, name)], sources)
-
+    paths = [[] if out is None else output_paths(formats, out, name) for name in stems]
+    protect_sources([path for some in paths for path in some], sources)
     loaded = as_asked(loaded, runtime, precision)
+    reading = Reading(
+        version=__version__,
+        config=config,
+        stream=stream,
+        source_fps=source_fps,
+        runtime=runtime,
+        precision=precision,
+    )
     if where.cluster is not None and out is not None:
         from ongebd.cluster import DetectTask
 
@@ -125,109 +130,126 @@ def detect(
             model=model,
             formats=tuple(formats),
             identity=loaded.backbone.identity,
-            config=config,
             device=device,
-            stream=stream,
-            source_fps=source_fps,
-            runtime=runtime,
-            precision=precision,
+            reading=reading,
         )
         return _on_cluster(where, sources, stems, out, task, quiet=quiet)
 
-    refused: list[str] = []
-    with Progress(len(sources), quiet=quiet) as progress:
-        for source, name in zip(sources, stems, strict=True):
-            progress.next_source()
+    failed: list[str] = []
+    with Progress(quiet=quiet) as progress:
+        for number, (source, name) in enumerate(zip(sources, stems, strict=True), 1):
+            said = spoken_name(source)
+            label = f"{number}/{len(sources)}  {said}" if many else said
+            results = partial(_open, out, name, formats, many)
+
+            def show(seconds: float, expected: float | None, boundaries: int, label: str = label) -> None:
+                progress.show(label, seconds, expected, f"{seconds:.1f} s  {counted(boundaries, 'boundary')}")
+
+            def ended(end: RunEnd, said: str = said) -> None:
+                for warning in end.warnings:
+                    progress.say(f"ongebd: {said}: {warning}")
+                stopped = "" if end.complete else ", stopped early"
+                progress.summary(
+                    f"{said}: {counted(end.boundaries, 'boundary')} in {end.duration:.3f} s of video"
+                    f" ({end.duration / progress.seconds:.1f} × real time{stopped})"
+                )
+
+            progress.restart()
             try:
-                # What the user left open stays open: a source without timestamps is timed by --fps if given.
-                run = SourceRun(source, loaded, config, stream=stream, source_fps=source_fps)
-                header = RunHeader(
-                    source,
-                    loaded.name,
-                    asdict(settings),
-                    run.video.width,
-                    run.video.height,
-                    __version__,
-                    *asked_runtime(runtime, precision),
-                )
-                results = Results(
-                    partial(_sinks, out, name, formats, header, many=len(sources) > 1),
-                    [] if out is None else output_paths(formats, out, name),
-                )
-                with run:
-                    follow(run, results, progress, source)
-                if run.video.broken is not None:
-                    refused.append(source)
+                broken = detect_source(source, loaded, reading, results, show, ended)
             except OngebdError as problem:
-                refused.append(source)
                 progress.say(f"ongebd: {problem}")
-    if len(sources) > 1 and refused:
-        names = ", ".join(spoken_name(source) for source in refused)
-        progress.say(f"ongebd: {len(refused)} of {len(sources)} sources failed: {names}")
-    return 2 if refused else 0
-
-
-def _check_places(out: Path | None, formats: list[str], stem: str | None, *, many: bool) -> None:
-    """Refuse what cannot be written where it is asked for.
-
-    Raises:
-        ConfigError: It says what.
-    """
-    if out is None and formats and many:
-        raise ConfigError(
-            f"--format {formats[0]} to standard output takes one source; give --out DIR for more"
-        )
-    if out is None and isinstance(sys.stdout, ClosedOutput):
-        raise ConfigError("standard output is closed, where the results would go; give --out DIR")
-    if stem is not None:
-        check_stem(stem)
-        if out is None:
-            raise ConfigError("--stem names the files in a folder: give --out DIR")
-        if many:
-            raise ConfigError("--stem names the results of one source; leave it out for several")
-
-
-def _on_cluster(
-    where: ClusterOption, sources: list[str], stems: list[str], out: Path, task: DetectTask, *, quiet: bool
-) -> int:
-    """The same, with the videos read elsewhere; the exit status."""
-    from ongebd.cli.cluster_progress import DetectProgress
-    from ongebd.cluster import Detected, Refused, detect_on, jobs_of
-
-    jobs = jobs_of(sources, stems, out, task)
-    there = sum(job.done is not None for job in jobs)
-    with (
-        where.connected(needed=there < len(jobs), quiet=quiet) as cluster,
-        DetectProgress(len(jobs) - there, there, out, quiet=quiet) as progress,
-        closing(detect_on(jobs, out, task, cluster)) as events,
-    ):
-        for event in events:
-            match event:
-                case Detected():
-                    progress.detected(event)
-                case Refused():
-                    progress.refused(event)
-        progress.complete = True
-    return 2 if progress.failures else 0
+                broken = str(problem)
+            except KeyboardInterrupt:
+                for path in paths[number - 1]:
+                    if not path.exists():
+                        progress.say(f"ongebd: {said}: stopped before {path} was made")
+                raise
+            if broken is not None:
+                failed.append(said)
+    if many and failed:
+        progress.say(f"ongebd: {len(failed)} of {len(sources)} sources failed: {', '.join(failed)}")
+    return 2 if failed else 0
 
 
 def _formats(text: str | None, *, plot: bool, to_files: bool) -> list[str]:
     """The formats to write; none means lines for people."""
     names = [name.strip() for name in text.split(",") if name.strip()] if text is not None else []
     if text is not None and not names:
-        raise ConfigError("--format is empty; give some of jsonl, csv, vtt, png")
+        raise ConfigError("--format is empty; use some of jsonl, csv, vtt, png")
     if to_files:
         return check_formats([*(names or ["jsonl"]), *(["png"] if plot else [])])
-    if plot or "png" in names:
-        raise ConfigError("a picture needs a folder: give --out DIR")
-    if len(names) > 1:
-        raise ConfigError("several formats need a folder: give --out DIR")
+    if plot or len(names) > 1 or BINARY.intersection(names):
+        raise ConfigError("a picture or several formats need a folder; add --out DIR")
     return check_formats(names)
 
 
-def _sinks(out: Path | None, name: str, formats: list[str], header: RunHeader, *, many: bool) -> list[Sink]:
+def _check_places(out: Path | None, formats: list[str], stem: str | None, *, many: bool) -> None:
+    """Refuse results that have no place to go to."""
+    if out is None and formats and many:
+        raise ConfigError(f"--format {formats[0]} on standard output takes one source; add --out DIR")
+    if out is None and isinstance(sys.stdout, ClosedOutput):
+        raise ConfigError("standard output is closed; add --out DIR for the results")
+    if stem is not None:
+        check_stem(stem)
+        if out is None:
+            raise ConfigError("--stem names the files in a folder; add --out DIR")
+        if many:
+            raise ConfigError("--stem names the results of one source; drop it for several")
+
+
+def _open(out: Path | None, name: str, formats: list[str], many: bool, header: RunHeader) -> list[Writer]:
     if out is not None:
-        return open_sinks(formats, out, name, header)
+        return open_writers(formats, out, name, header)
     if formats:
-        return [TEXT_FORMATS[formats[0]](sys.stdout, header)]
-    return [LineSink(sys.stdout, prefix=f"{name}  " if many else "")]
+        return [writer_of(formats[0])(sys.stdout, header)]
+    return [LineWriter(sys.stdout, prefix=f"{name}  " if many else "")]
+
+
+def _on_cluster(
+    where: ClusterOption, sources: list[str], stems: list[str], out: Path, task: DetectTask, *, quiet: bool
+) -> int:
+    """The same on a cluster; returns the exit status."""
+    from ongebd.cluster import detect_on, jobs_of
+
+    jobs = jobs_of(sources, stems, out, task)
+    there = sum(job.done is not None for job in jobs)
+    todo = len(jobs) - there
+    done = failed = boundaries = 0
+    seconds = 0.0
+    complete = False
+    with (
+        where.connected(needed=todo > 0, quiet=quiet) as cluster,
+        Progress(quiet=quiet, lines=True) as progress,
+        closing(detect_on(jobs, out, task, cluster)) as events,
+    ):
+        try:
+            for event in events:
+                if event.failed is not None or event.end is None:
+                    failed += 1
+                    progress.say(f"ongebd: {event.failed}")
+                else:
+                    done += 1
+                    boundaries += event.end.boundaries
+                    seconds += event.end.duration
+                    for warning in event.end.warnings:
+                        progress.say(f"ongebd: {event.source}: {warning}")
+                tried = done + failed
+                progress.show(
+                    "detecting", tried, todo, f"{tried}/{todo} videos  {progress.left(tried, todo)}"
+                )
+            complete = True
+        finally:
+            parts = [
+                f"{counted(boundaries, 'boundary')} in {counted(done, 'video')} ({seconds:.0f} s of video),"
+                f" into {out} in {span(progress.seconds)}"
+            ]
+            if there:
+                parts.append(f"{there} were done already")
+            if failed:
+                parts.append(f"{failed} failed: see {out / 'manifest.jsonl'}")
+            if not complete:
+                parts.append("stopped early: run the same command again to continue")
+            if complete or done or failed:
+                progress.summary("; ".join(parts))
+    return 2 if failed else 0

@@ -19,7 +19,7 @@ from ongebd.lab.evaluation.report import REPORT_FILES, check_folder, write_repor
 from ongebd.lab.evaluation.report_tables import headline, report_tables
 from ongebd.lab.evaluation.report_values import report_values
 from ongebd.lab.evaluation.system import EvaluationConfig
-from ongebd.output import spare_sources
+from ongebd.output import protect_sources
 
 
 def evaluate(
@@ -81,7 +81,7 @@ def evaluate(
     if out is not None:
         check_folder(out)
         read = [path for path in (labels, predictions, compare, ids) if path is not None and path.is_file()]
-        spare_sources([out / name for name in REPORT_FILES], [str(path) for path in read])
+        protect_sources([out / name for name in REPORT_FILES], [str(path) for path in read])
     label_set = read_labels(labels, dataset, generation=generation)
     if ids is not None:
         label_set = label_set.restrict(read_ids(ids), str(ids))

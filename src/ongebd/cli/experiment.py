@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
-from rich.markup import escape
-from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from ongebd.cli.bars import StderrBar
+from ongebd.cli.progress import Progress
 from ongebd.cli.tables import print_tables
 from ongebd.cli.usage import strict
 from ongebd.common.tables import Table
@@ -134,41 +131,24 @@ def _run(names: Sequence[str], option: RunOption) -> int:
             backbone=option.backbone,
             device=option.device,
             command=shlex.join(["ongebd", *_plain_arguments(sys.argv[1:])]),
-            progress=progress,
+            progress=_Following(progress),
         )
         return session.run()
+
+
+class _Following:
+    """Passes what a session reports to the progress bar."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def tell(self, line: str) -> None:
+        self._progress.summary(f"[{self._progress.seconds:5.0f} s] {line}")
+
+    def at(self, what: str, done: float, total: float) -> None:
+        self._progress.show(what, done, total)
 
 
 def _plain_arguments(arguments: Sequence[str]) -> list[str]:
     """The command line without folders of this machine."""
     return [Path(text).name or text if "/" in text else text for text in arguments]
-
-
-class Progress(StderrBar):
-    """A bar over all trainings, weighted by what they should take; lines for what is done."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        super().__init__(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            quiet=quiet,
-        )
-        self._begun = False
-        self._started = time.monotonic()
-
-    def tell(self, line: str) -> None:
-        """A line, above the bar if there is one; none where all is to be quiet."""
-        if not self._quiet:
-            self.say(f"[{time.monotonic() - self._started:5.0f} s] {line}")
-
-    def at(self, what: str, done: float, total: float) -> None:
-        """Seconds of work done, of all."""
-        if self._bar is None:
-            return
-        if not self._begun:
-            self._begun = True
-            self._task = self._bar.add_task("", total=total)
-        self._bar.update(self._task, description=escape(what), completed=done, total=total)

@@ -13,10 +13,8 @@ from urllib.parse import urlsplit
 from cyclopts import Parameter
 
 from ongebd import backbones
-from ongebd.backbones import Backbone
-from ongebd.cli.cluster_option import ClusterOption
-from ongebd.cli.extract_progress import ExtractProgress
-from ongebd.cli.sources import Listed, Sources, check_sources, with_listed
+from ongebd.cli.progress import Progress, counted, span
+from ongebd.cli.sources import ClusterOption, Listed, Sources, check_sources, with_listed
 from ongebd.common.text import public_name
 from ongebd.data.id_matching import captured_id, compile_pattern
 from ongebd.data.labels import read_ids
@@ -118,10 +116,13 @@ def extract(
         if where.cluster is not None:  # one that cannot be reached leaves no store behind
             needed = _some_left(out, videos)
             cluster = stack.enter_context(where.connected(needed=needed, quiet=quiet))
-        store = stack.enter_context(_open_store(out, net, fps))
-        todo = sum(video_id not in store for video_id in videos)
-        progress = stack.enter_context(ExtractProgress(todo, out, quiet=quiet))
-        progress.begin(there=len(videos) - todo, without_video=unknown)
+        store = stack.enter_context(
+            FeatureStore.open_or_create(
+                out, backbone=net.identity, dim=net.dim, fps=fps, sampling=sampling_identity(net)
+            )
+        )
+        store.lock()  # immediately: a second writer must be refused before any work is done
+        todo = [pair for pair in videos.items() if pair[0] not in store]
         started: Generator[Extracted | Failure | Working, None, None]
         if where.cluster is None:
             started = run_extract(videos.items(), store, net, config)
@@ -141,17 +142,53 @@ def extract(
                 config=replace(config, jobs=each, workers=1),  # a worker has one processor
             )
             started = extract_on(videos.items(), store, task, cluster)
-        with closing(started) as events:
-            for event in events:
-                match event:
-                    case Working():
-                        progress.working(event)
-                    case Extracted():
-                        progress.extracted(event)
-                    case Failure():
-                        progress.failed(event)
-        progress.complete = True
-        return 2 if progress.failures else 0
+        progress = stack.enter_context(Progress(quiet=quiet, lines=True))
+        if unknown:
+            shown = ", ".join(unknown[:3]) + (" …" if len(unknown) > 3 else "")
+            progress.say(f"ongebd: {len(unknown)} of the wanted ids have no video: {shown}")
+        events = stack.enter_context(closing(started))
+        return _follow(events, progress, len(todo), len(videos) - len(todo), out)
+
+
+def _follow(
+    events: Iterable[Extracted | Failure | Working], progress: Progress, todo: int, there: int, out: Path
+) -> int:
+    """Show the events and a summary; return the exit status."""
+    done = failed = frames = 0
+    complete = False
+    try:
+        for event in events:
+            at, total = float(done + failed), frames
+            match event:
+                case Working():
+                    at, total = event.videos, event.frames
+                case Extracted():
+                    done += 1
+                    frames += event.frames
+                    at, total = done + failed, frames
+                    for warning in event.warnings:
+                        progress.summary(f"ongebd: {event.source}: {warning}")
+                case Failure():
+                    failed += 1
+                    at = done + failed
+                    progress.say(f"ongebd: {event.id}: {event.reason}")
+            rate = f"{total / progress.seconds:.0f} frames/s"
+            now = f"{int(at)}/{todo} videos  {rate}  {progress.left(at, todo)}"
+            progress.show("extracting", at, todo, now)
+        complete = True
+    finally:
+        took = progress.seconds
+        rate = f" ({frames / took:.0f} frames/s)" if frames else ""
+        parts = [f"{counted(done, 'video')}, {frames} frames, into {out} in {span(took)}{rate}"]
+        if there:
+            parts.append(f"{there} were in it already")
+        if failed:
+            parts.append(f"{failed} failed: see {out / 'failures.jsonl'}")
+        if not complete:
+            parts.append("stopped early: run the same command again to continue")
+        if complete or done or failed:
+            progress.summary("; ".join(parts))
+    return 2 if failed else 0
 
 
 def _config(
@@ -175,14 +212,6 @@ def _some_left(out: Path, videos: Iterable[str]) -> bool:
         return True
     store = FeatureStore.open(out)
     return any(video_id not in store for video_id in videos)
-
-
-def _open_store(out: Path, net: Backbone, fps: float) -> FeatureStore:
-    store = FeatureStore.open_or_create(
-        out, backbone=net.identity, dim=net.dim, fps=fps, sampling=sampling_identity(net)
-    )
-    store.lock()  # at once: a second writer must hear of the first before any work is done
-    return store
 
 
 def _videos(sources: Sequence[str], id_pattern: str | None) -> dict[str, str]:

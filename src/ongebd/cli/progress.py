@@ -1,80 +1,135 @@
-"""What a person sees on stderr while sources run: a bar on a terminal, plain lines elsewhere."""
+"""Progress of a command on stderr: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
+from types import TracebackType
+from typing import Self
 
+from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
 
-from ongebd.cli.bars import StderrBar
-from ongebd.common.text import spoken_name
-from ongebd.output import RunEnd
+from ongebd.cli.standard_streams import say
+from ongebd.common.text import public_name
+
+_EVERY = 10.0  # seconds between two lines without a terminal
 
 
-class Progress(StderrBar):
-    """One bar for the source at work, and a line for each that is done. Never writes to stdout."""
+class Progress:
+    """One bar, shown from the first `show` until `clear` or the end of the context. Never writes to stdout.
 
-    def __init__(self, sources: int, *, quiet: bool) -> None:
-        super().__init__(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[clock]}  {task.fields[found]}"),
-            TimeRemainingColumn(),
-            quiet=quiet,
-            # Results go to stdout on their own; rich must not draw them into its bar.
-            redirect_stdout=sys.stdout.isatty(),
-        )
-        self._sources = sources
-        self._place = 0  # of the source that is read, from 1
-        self._started = 0.0
+    Args:
+        quiet: No bar and no lines of progress.
+        lines: Without a terminal, print what the bar would show every ten seconds.
+        patience: Seconds before the bar appears.
+    """
 
-    def next_source(self) -> None:
-        """The next source is tried; it may be refused before it begins."""
-        self._place += 1
+    def __init__(self, *, quiet: bool = False, lines: bool = False, patience: float = 0.0) -> None:
+        self.quiet = quiet
+        self._console = Console(stderr=True, highlight=False)
+        self._bar: Bar | None = None
+        self._task: TaskID | None = None
+        self._lines = lines and not quiet
+        self._started = self._last_line = time.monotonic()
+        self._patience = patience
+        if self._console.is_terminal and not quiet:
+            self._bar = Bar(
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[now]}"),
+                TimeRemainingColumn(),
+                console=self._console,
+                transient=True,
+                redirect_stdout=sys.stdout.isatty(),  # rich must not draw results into its bar
+            )
 
-    def begin(self, source: str, expected_duration: float | None) -> None:
-        """A source begins; its length in seconds, if its container claims one."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    @property
+    def seconds(self) -> float:
+        """Time since the start or the last `restart`; above 0."""
+        return max(time.monotonic() - self._started, 1e-9)
+
+    def restart(self) -> None:
+        """Start the clock again, and remove the bar of what is over."""
         self._started = time.monotonic()
-        if self._bar is not None:
-            number = f"{self._place}/{self._sources}  " if self._sources > 1 else ""
-            label = escape(number + spoken_name(source))
-            self._task = self._bar.add_task(
-                label, total=expected_duration, clock="0.0 s", found=_boundaries(0)
-            )
+        self.clear()
 
-    def advance(self, seconds: float) -> None:
-        """The source was read up to this time."""
-        if self._bar is not None:
-            self._bar.update(self._task, completed=seconds, clock=f"{seconds:.1f} s")
+    def show(self, what: str, done: float, total: float | None, now: str = "") -> None:
+        """Show how far the work is, in any unit.
 
-    def found(self, boundaries: int) -> None:
-        """So many boundaries were found so far."""
+        Args:
+            what: The text before the bar.
+            done: Work done so far.
+            total: All work; None if unknown.
+            now: The text after the bar, and of the lines without a terminal.
+        """
         if self._bar is not None:
-            self._bar.update(self._task, found=_boundaries(boundaries))
+            if self._task is None:
+                if self.seconds < self._patience:
+                    return
+                self._bar.start()
+                self._task = self._bar.add_task("", total=total, now="")
+            self._bar.update(self._task, description=escape(what), completed=done, total=total, now=now)
+        elif self._lines and time.monotonic() - self._last_line >= _EVERY:
+            self._last_line = time.monotonic()
+            self.say(now)
 
-    def drop(self) -> None:
-        """A source was refused before anything of it was read."""
-        if self._bar is not None:
+    def clear(self) -> None:
+        """Remove the bar until the next `show`."""
+        if self._bar is not None and self._task is not None:
             self._bar.remove_task(self._task)
+            self._task = None
 
-    def end(self, source: str, end: RunEnd) -> None:
-        """A source ended: its warnings, and a line that sums it up."""
+    def say(self, line: str) -> None:
+        """Print one line, above the bar if there is one, without the secrets of a URL."""
+        line = public_name(line)
         if self._bar is not None:
-            self._bar.remove_task(self._task)
-        name = spoken_name(source)
-        for warning in end.warnings:
-            self.say(f"ongebd: {name}: {warning}")
-        if not self._quiet:
-            took = max(time.monotonic() - self._started, 1e-9)
-            stopped = "" if end.complete else ", stopped early"
-            self.say(
-                f"{name}: {_boundaries(end.boundaries)} in {end.duration:.3f} s of video"
-                f" ({end.duration / took:.1f} × real time{stopped})"
-            )
+            self._console.print(line, markup=False, soft_wrap=True)
+        else:
+            say(line)
+
+    def summary(self, line: str) -> None:
+        """Print one line unless quiet."""
+        if not self.quiet:
+            self.say(line)
+
+    def left(self, done: float, total: float) -> str:
+        """How long the rest will take at this rate."""
+        return f"about {span(self.seconds / done * (total - done))} left" if done else ""
 
 
-def _boundaries(count: int) -> str:
-    return f"{count} {'boundary' if count == 1 else 'boundaries'}"
+def counted(number: int, what: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "boundary"), counted(2, "boundary"), counted(2, "video")
+    ('1 boundary', '2 boundaries', '2 videos')
+    """
+    if number != 1:
+        what = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{number} {what}"
+
+
+def span(seconds: float) -> str:
+    """A stretch of time, for people.
+
+    >>> span(7.31), span(95), span(7300)
+    ('7.3 s', '1 min 35 s', '2 h 1 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

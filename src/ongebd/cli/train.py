@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
-from ongebd.cli.bars import StderrBar
+from ongebd.cli.progress import Progress
 from ongebd.errors import ConfigError, MissingExtraError
 from ongebd.lab.training.config import TrainConfig, read_config
 
@@ -81,42 +80,24 @@ def train(
         if (problem.name or "").split(".")[0] in _TRAINING:
             raise MissingExtraError.of(problem.name, "train") from None
         raise
-    with Bar(quiet=quiet) as bar:
-        trained = run(settings, resume=resume, watcher=bar)
-    if trained.report is not None:
-        bar.say(f"the model: {Path(settings.out) / 'model'}")
-        bar.say(f"the report: {Path(settings.out) / 'report.md'}")
+    with Progress(quiet=quiet) as progress:
+        trained = run(settings, resume=resume, watcher=_Watcher(progress))
+        if trained.report is not None:
+            progress.summary(f"the model: {Path(settings.out) / 'model'}")
+            progress.summary(f"the report: {Path(settings.out) / 'report.md'}")
     return 0
 
 
-class Bar(StderrBar):
-    """How far a training is, and what it says."""
+class _Watcher:
+    """Passes what a training reports to the progress bar."""
 
-    def __init__(self, *, quiet: bool) -> None:
-        super().__init__(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.completed}/{task.total}  loss {task.fields[loss]}  {task.fields[speed]}"),
-            TimeRemainingColumn(),
-            quiet=quiet,
-        )
-        self._begun = False
-
-    def say(self, line: str) -> None:
-        """A line, above the bar if there is one; none where all is to be quiet."""
-        if not self._quiet:
-            super().say(line)
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.say = progress.summary
 
     def step(self, epoch: int, step: int, steps: int, loss: float, windows_per_second: float) -> None:
-        """Steps done of an epoch."""
-        if self._bar is None:
-            return
-        shown, speed = f"{loss:.4f}", f"{windows_per_second:,.0f} windows/s"
-        if not self._begun:
-            self._begun = True
-            self._task = self._bar.add_task("", total=steps, loss=shown, speed=speed)
-        name = f"epoch {epoch + 1}"
-        self._bar.update(self._task, description=name, completed=step, total=steps, loss=shown, speed=speed)
+        now = f"{step}/{steps}  loss {loss:.4f}  {windows_per_second:,.0f} windows/s"
+        self._progress.show(f"epoch {epoch + 1}", step, steps, now)
 
 
 def _assignments(texts: list[str]) -> dict[str, str]:

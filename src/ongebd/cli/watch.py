@@ -22,7 +22,7 @@ from ongebd.common.text import printable, public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL
 from ongebd.errors import ConfigError
-from ongebd.output import RunHeader, spare_sources
+from ongebd.output import RunHeader, protect_sources
 from ongebd.watch import ClipLength, Patience, Watcher
 from ongebd.watch.sinks import ClipSink, CommandSink, LineSink, PictureSink, RecordSink, Rotation, WebhookSink
 from ongebd.watch.sinks.command import check_seconds
@@ -342,7 +342,7 @@ def _complain(line: str) -> None:
 def _spare(option: str, path: Path, sources: Sequence[str]) -> None:
     """Refuse to write over a source."""
     try:
-        spare_sources([path], sources)
+        protect_sources([path], sources)
     except ConfigError:
         one = "the source itself" if len(sources) == 1 else "one of the sources"
         raise ConfigError(f"{option} {path} is {one}, and would be lost; name another place") from None

@@ -4,7 +4,7 @@ Needs the extra `cluster`. The driver alone writes; the workers read videos and 
 """
 
 from ongebd.cluster.connection import Cluster, connected
-from ongebd.cluster.detect import Detected, Job, Refused, detect_on, jobs_of
+from ongebd.cluster.detect import Detected, Job, detect_on, jobs_of
 from ongebd.cluster.extract import extract_on
 from ongebd.cluster.manifest import Entry, Manifest
 from ongebd.cluster.tasks import DetectTask, FeatureTask
@@ -17,7 +17,6 @@ __all__ = [
     "FeatureTask",
     "Job",
     "Manifest",
-    "Refused",
     "connected",
     "detect_on",
     "extract_on",

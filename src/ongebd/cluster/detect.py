@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ongebd import __version__
 from ongebd.cluster.connection import Cluster
 from ongebd.cluster.manifest import Entry, Manifest
 from ongebd.cluster.run import answers
@@ -20,35 +19,22 @@ from ongebd.common.text import public_name
 from ongebd.errors import OngebdError
 from ongebd.features import Failure
 from ongebd.output import RunEnd
-from ongebd.output.base import writing
+from ongebd.output.writer import writing
 from ongebd.video.source import local_path
 
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """The results of a video are in the folder.
+    """A video is finished.
 
     Attributes:
         source: Its source, without credentials.
-        end: How its run ended.
+        failed: Why it could not be read, or not to its end, in one line; None if its results are complete.
+        end: How its run ended; None if nothing was written.
     """
 
     source: str
-    end: RunEnd
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A video could not be read, or not to its end.
-
-    Attributes:
-        source: Its source, without credentials.
-        reason: One line.
-        end: How its run ended, where something was found and written before; else None.
-    """
-
-    source: str
-    reason: str
+    failed: str | None
     end: RunEnd | None
 
 
@@ -94,7 +80,7 @@ class Job:
 
 def detect_on(
     jobs: Sequence[Job], out: Path, task: DetectTask, cluster: Cluster | None
-) -> Generator[Detected | Refused, None, None]:
+) -> Generator[Detected, None, None]:
     """Find the boundaries of those videos that are not done, and write them, in the order of the videos.
 
     The files are those of `ongebd detect`, to the byte; each appears whole or not at all.
@@ -106,7 +92,7 @@ def detect_on(
         cluster: Where; None will do where all jobs are done.
 
     Yields:
-        `Detected` for each video that was read to its end, `Refused` for each that was not.
+        One event per video.
 
     Raises:
         OngebdError: The folder cannot be written to.
@@ -122,7 +108,7 @@ def detect_on(
         yield _kept(todo[video.number], answer, out, manifest)
 
 
-def _kept(job: Job, answer: Answer, out: Path, manifest: Manifest) -> Detected | Refused:
+def _kept(job: Job, answer: Answer, out: Path, manifest: Manifest) -> Detected:
     """Write a video's files, then its line."""
     source = public_name(job.source)
     result = answer.result
@@ -147,9 +133,7 @@ def _kept(job: Job, answer: Answer, out: Path, manifest: Manifest) -> Detected |
         trace=answer.trace,
     )
     manifest.add(entry)
-    if reason is not None or end is None:
-        return Refused(source, reason or "nothing of it was read", end)
-    return Detected(source, end)
+    return Detected(source, reason, end)
 
 
 def _put(path: Path, data: bytes) -> None:
@@ -187,7 +171,7 @@ def _identity(task: DetectTask) -> dict[str, Any]:
         for path in (sorted(folder.iterdir()) if folder.is_dir() else [])
         if path.is_file()
     }
-    return {"version": __version__, "weights": weights, **asdict(task)}
+    return {"weights": weights, **asdict(task)}
 
 
 def _file(source: str) -> tuple[int, int] | None:

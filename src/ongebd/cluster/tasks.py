@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, Protocol
 
-from ongebd import __version__, backbones
+from ongebd import backbones
 from ongebd.backbones import Backbone
-from ongebd.detector import Model, SourceRun, StreamConfig, load
-from ongebd.detector.openvino import as_asked, asked_runtime
+from ongebd.detector import Model, load
+from ongebd.detector.openvino import as_asked
 from ongebd.errors import ClusterError, OngebdError
 from ongebd.features import ExtractConfig, Failure, VideoFeatures, video_features
 from ongebd.features.extract import ONE_VIDEOS_FAULT
-from ongebd.output import RunEnd, RunHeader, open_sinks, output_paths
-from ongebd.output.follow import Results, follow
+from ongebd.output import RunEnd, open_writers, output_paths
+from ongebd.output.follow import Reading, detect_source
 
 _STEM = "result"
 
@@ -116,25 +116,15 @@ class DetectTask:
         model: Name of a model, or the folder of a trained one; a path that every worker can read.
         formats: As in `ongebd.output.FORMATS`.
         identity: What the model's backbone must be, weights included.
-        config: Settings; None takes the model's own.
         device: Where a trained model computes; None: on the CPU.
-        stream: Which video stream of a source.
-        source_fps: Frames a second of sources without timestamps.
-        runtime: What runs the networks; None is the model's own way.
-        precision: In what they compute.
-        workers: Frames that the backbone works on at once.
+        reading: How sources are read and judged.
     """
 
     model: str
     formats: tuple[str, ...]
     identity: str
-    config: StreamConfig | None = None
+    reading: Reading
     device: str | None = None
-    stream: int | None = None
-    source_fps: float | None = None
-    runtime: str | None = None
-    precision: str | None = None
-    workers: int = 1
 
     def ready(self) -> Work:
         """Load the model.
@@ -143,61 +133,26 @@ class DetectTask:
             ClusterError: Its backbone is another one.
             OngebdError: It cannot be loaded here.
         """
-        model = as_asked(load(self.model, device=self.device), self.runtime, self.precision)
+        model = as_asked(load(self.model, device=self.device), self.reading.runtime, self.reading.precision)
         if model.backbone.identity != self.identity:
             raise ClusterError(f"has {model.backbone.identity}, not {self.identity}; install the same")
         return partial(self._found, model)
 
     def _found(self, model: Model, video: Video) -> Found:
         with TemporaryDirectory(prefix="ongebd-") as name:
-            folder, watcher, failed = Path(name), _Unwatched(), None
+            folder, failed = Path(name), None
+            ends: list[RunEnd] = []
             try:
-                run = SourceRun(
+                failed = detect_source(
                     video.source,
                     model,
-                    self.config,
-                    stream=self.stream,
-                    source_fps=self.source_fps,
-                    workers=self.workers,
+                    replace(self.reading, workers=1),
+                    partial(open_writers, self.formats, folder, _STEM),
+                    lambda *_: None,
+                    ends.append,
                 )
-                header = self._header(video.source, model, run)
-                results = Results(partial(open_sinks, self.formats, folder, _STEM, header))
-                with run:
-                    follow(run, results, watcher, video.source)
-                failed = run.video.broken
             except OngebdError as problem:
                 failed = " ".join(str(problem).split())
             written = zip(self.formats, output_paths(self.formats, folder, _STEM), strict=True)
             files = {what: path.read_bytes() for what, path in written if path.exists()}
-        return Found(files, watcher.ended, failed)
-
-    def _header(self, source: str, model: Model, run: SourceRun) -> RunHeader:
-        return RunHeader(
-            source,
-            model.name,
-            asdict(model.configured(self.config)),
-            run.video.width,
-            run.video.height,
-            __version__,
-            *asked_runtime(self.runtime, self.precision),
-        )
-
-
-class _Unwatched:
-    """Nobody looks at a worker; how a run ended is kept."""
-
-    def __init__(self) -> None:
-        self.ended: RunEnd | None = None
-
-    def begin(self, source: str, expected_duration: float | None) -> None: ...
-
-    def advance(self, seconds: float) -> None: ...
-
-    def found(self, boundaries: int) -> None: ...
-
-    def drop(self) -> None: ...
-
-    def say(self, line: str) -> None: ...
-
-    def end(self, source: str, end: RunEnd) -> None:
-        self.ended = end
+        return Found(files, ends[0] if ends else None, failed)

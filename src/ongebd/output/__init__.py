@@ -1,34 +1,27 @@
-"""What was found, written for people and programs."""
+"""Results written for people and programs."""
 
-from ongebd.output.base import QuietSink, RunEnd, RunHeader, Sink, Tee
-from ongebd.output.factory import FORMATS, check_formats, open_sinks, output_paths, spare_sources
-from ongebd.output.jsonl import JsonlSink, Recording, read_jsonl
-from ongebd.output.lines import LineSink
-from ongebd.output.naming import check_stem, clock, output_stems, public_name
-from ongebd.output.plot import PlotSink
-from ongebd.output.table import CsvSink
-from ongebd.output.vtt import VttSink
+from ongebd.output.formats import FORMATS, check_formats, open_writers, output_paths, protect_sources
+from ongebd.output.jsonl import JsonlWriter, Recording, read_jsonl
+from ongebd.output.naming import check_stem, clock, output_stems
+from ongebd.output.text import LineWriter
+from ongebd.output.writer import Results, RunEnd, RunHeader, Writer, writing
 
 __all__ = [
     "FORMATS",
-    "CsvSink",
-    "JsonlSink",
-    "LineSink",
-    "PlotSink",
-    "QuietSink",
+    "JsonlWriter",
+    "LineWriter",
     "Recording",
+    "Results",
     "RunEnd",
     "RunHeader",
-    "Sink",
-    "Tee",
-    "VttSink",
+    "Writer",
     "check_formats",
     "check_stem",
     "clock",
-    "open_sinks",
+    "open_writers",
     "output_paths",
     "output_stems",
-    "public_name",
+    "protect_sources",
     "read_jsonl",
-    "spare_sources",
+    "writing",
 ]

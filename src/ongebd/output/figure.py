@@ -6,65 +6,50 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.markers import MarkerStyle
+from matplotlib.patches import ConnectionPatch
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from ongebd.common.lettering import lettering
-from ongebd.common.text import shortened, spoken_name
-from ongebd.output.base import RunEnd, RunHeader
-from ongebd.output.naming import clock, printable, public_name
-from ongebd.output.strip import Strip
-from ongebd.output.trace import Curves, Flags, Floats, Snapshot
+from ongebd.common.text import printable, public_name, shortened, spoken_name
+from ongebd.output.naming import clock
+from ongebd.output.picture import Snapshot
+from ongebd.output.trace import Curves, Flags, Floats
+from ongebd.output.writer import RunEnd, RunHeader
 from ongebd.types import Boundary, Epoch
 
 SIZE = (16.0, 9.0)  # inches
+ASPECT = SIZE[0] / SIZE[1]
 DPI = 100
-POINTS = 3000  # on the curve: two a pixel
+POINTS = 3000  # on the curve: two per pixel
 MANY = 40  # boundaries
-LEFT, RIGHT, BOTTOM = 0.06, 0.97, 0.15  # of the axes, as parts of the figure
 
-# Colours that the colour-blind tell apart (Okabe and Ito); the lines differ in their strokes too.
+# Parts of the figure's width and height.
+LEFT, RIGHT, BOTTOM = 0.06, 0.97, 0.15  # of the axes
+TOP = 0.835  # of the pictures
+TALLEST, WIDEST = 0.15, 0.125  # picture
+GAP, TIES = 0.008, 0.06  # between two pictures; between pictures and axes
+BARE = 0.86  # top of the axes if there are no pictures
+
+# Colours that the colour-blind tell apart (Okabe and Ito); the lines also differ in their strokes.
 ERROR, THRESHOLD, POSITIVE, ONSET, CENTRE = "#0072B2", "#D55E00", "#F0C244", "#009E73", "#1A1A1A"
 COLD, BREAK, QUIET = "#EBEBEB", "#CC79A7", "#5A5A5A"
-PASSED_OVER = "#FBEBC2"
+NOT_COUNTED = "#FBEBC2"
 
-STEPS = (
-    0.01,
-    0.02,
-    0.05,
-    0.1,
-    0.2,
-    0.5,
-    1,
-    2,
-    5,
-    10,
-    15,
-    30,
-    60,
-    120,
-    300,
-    600,
-    900,
-    1800,
-    3600,
-    7200,
-    14400,
-    43200,
-    86400,
-)
+MINUTES = (1, 2, 5, 10, 15, 30, 60, 120, 240, 720, 1440)
+STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, *(60 * minutes for minutes in MINUTES))
+"""Seconds between two ticks of the time axis."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """All that a picture shows of a run."""
+    """Everything that a picture shows of a run."""
 
     header: RunHeader
     end: RunEnd
@@ -75,30 +60,57 @@ class Scene:
 
 
 def render(scene: Scene) -> bytes:
-    """Draw a run; the same look whatever the user's matplotlib settings are.
-
-    Returns:
-        A PNG of `SIZE` × `DPI` pixels.
-    """
+    """Draw a run into a PNG of `SIZE` × `DPI` pixels, whatever the user's matplotlib settings are."""
     with lettering(14):
-        figure = _draw(scene)
+        figure = draw(scene)
         png = io.BytesIO()
         FigureCanvasAgg(figure)
         figure.savefig(png, format="png", dpi=DPI)
     return png.getvalue()
 
 
-def _draw(scene: Scene) -> Figure:
+def draw(scene: Scene) -> Figure:
+    """The figure; its first axes have the curves."""
     figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white")
-    strip = Strip(figure, scene.snapshots, LEFT, RIGHT)
-    axes = figure.add_axes((LEFT, BOTTOM, RIGHT - LEFT, strip.foot - BOTTOM))
+    width, height = _picture_size(scene.snapshots)
+    top = TOP - height - TIES if scene.snapshots else BARE
+    axes = figure.add_axes((LEFT, BOTTOM, RIGHT - LEFT, top - BOTTOM))
     _set_axes(axes, scene)
     _draw_curves(axes, scene)
     _draw_marks(axes, scene)
     _draw_legend(axes)
     _draw_title(figure, scene)
-    strip.draw(axes, colour=CENTRE)
+    _draw_pictures(figure, axes, scene.snapshots, width, height)
     return figure
+
+
+def _words(header: RunHeader) -> dict[str, str]:
+    """The names of the curve, the threshold and the shades, which depend on the head that decided."""
+    head = header.settings.get("head") or "obd"
+    skipped = "above it, but too soon after a boundary (min-gap, max-run)"
+    if head == "obd":
+        return {
+            "score": "prediction error",
+            "threshold": "threshold: mean + τσ",
+            "positive": "error above threshold",
+            "skipped": skipped,
+            "not ready": "cold start",
+        }
+    if head == "hysteresis":
+        rearm = header.settings.get("rearm")
+        return {
+            "score": "boundary score",
+            "threshold": "threshold",
+            "positive": f"above it, until below {rearm} of it",
+            "not ready": "no score",
+        }
+    return {
+        "score": "score",
+        "threshold": "threshold",
+        "positive": "score above threshold",
+        "skipped": skipped,
+        "not ready": "no score",
+    }
 
 
 def _set_axes(axes: Axes, scene: Scene) -> None:
@@ -108,7 +120,7 @@ def _set_axes(axes: Axes, scene: Scene) -> None:
     thresholds = curves.threshold[curves.ready]
     usual = float(np.percentile(thresholds, 98)) if len(thresholds) else 0.0
     axes.set_ylim(0, 1.12 * max(float(curves.error.max(initial=0.0)), usual, 0.01))
-    axes.set_ylabel(f"{_words(scene.header).score}  (0 to 1)")
+    axes.set_ylabel(f"{_words(scene.header)['score']}  (0 to 1)")
     _set_time_axis(axes, last)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#E4E4E4", linewidth=0.8)
@@ -119,20 +131,19 @@ def _set_axes(axes: Axes, scene: Scene) -> None:
 
 
 def _set_time_axis(axes: Axes, last: float) -> None:
-    step = next(
-        (step for step in STEPS if last / step <= 12), STEPS[-1] * max(1, round(last / STEPS[-1] / 10))
-    )
-    axes.xaxis.set_major_locator(MultipleLocator(step))
+    longest = STEPS[-1] * max(1, round(last / STEPS[-1] / 10))
+    axes.xaxis.set_major_locator(MultipleLocator(next((s for s in STEPS if last / s <= 12), longest)))
     if last < 120:
         axes.set_xlabel("time (s)")
-    elif last < 3600:
-        axes.set_xlabel("time (min:s)")
-        axes.xaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: clock(value, digits=0)[2:].removeprefix("0"))
-        )
-    else:
-        axes.set_xlabel("time (h:min)")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: clock(value, digits=0)[:-3]))
+        return
+    minutes = last < 3600
+    axes.set_xlabel("time (min:s)" if minutes else "time (h:min)")
+
+    def label(value: float, _position: object) -> str:
+        text = clock(value, digits=0)
+        return text[2:].removeprefix("0") if minutes else text[:-3]
+
+    axes.xaxis.set_major_formatter(FuncFormatter(label))
 
 
 def _draw_curves(axes: Axes, scene: Scene) -> None:
@@ -141,88 +152,38 @@ def _draw_curves(axes: Axes, scene: Scene) -> None:
         return
     drawn = curves.pooled(-(-len(curves) // POINTS))
     time = np.where(np.diff(drawn.time, prepend=-np.inf) < 0, np.nan, drawn.time)  # no line back in time
-    threshold = np.where(drawn.ready, drawn.threshold, np.nan)
     dense = len(drawn) > POINTS // 2
-    thick = 1.0 if dense else 1.5 if len(drawn) > 600 else 2.2
+    width = 1.0 if dense else 2.2
     dot = "o" if len(drawn) == 1 else ""
-    axes.plot(
-        time,
-        drawn.error,
-        color=ERROR,
-        lw=1.0 if dense else 2.2,
-        marker=dot,
-        label=words.score,
-        zorder=4,
-    )
+    axes.plot(time, drawn.error, color=ERROR, lw=width, marker=dot, label=words["score"], zorder=4)
     if drawn.ready.any():
+        threshold = np.where(drawn.ready, drawn.threshold, np.nan)
+        width = 0.9 * (1.0 if dense else 1.5 if len(drawn) > 600 else 2.2)
         dashes = "-" if dense else (0, (4, 1.5))
-        axes.plot(
-            time,
-            threshold,
-            color=THRESHOLD,
-            lw=0.9 * thick,
-            ls=dashes,
-            label=words.threshold,
-            zorder=3,
-        )
+        axes.plot(time, threshold, color=THRESHOLD, lw=width, ls=dashes, label=words["threshold"], zorder=3)
     counted = curves.positive
-    if words.passed_over is not None:
-        counted = counted & within_boundaries(curves.time, scene.boundaries)
-    _shade(axes, curves, counted, POSITIVE, words.positive)
-    if words.passed_over is not None:
-        _shade(axes, curves, curves.positive & ~counted, PASSED_OVER, words.passed_over)
-    _shade(axes, curves, ~curves.ready, COLD, words.not_ready)
+    if "skipped" in words:
+        counted = counted & _within_boundaries(curves.time, scene.boundaries)
+    _shade(axes, curves, counted, POSITIVE, words["positive"])
+    if "skipped" in words:
+        _shade(axes, curves, curves.positive & ~counted, NOT_COUNTED, words["skipped"])
+    _shade(axes, curves, ~curves.ready, COLD, words["not ready"])
 
 
-class _Words(NamedTuple):
-    """What the parts of a picture are called, which hangs on the head that decided.
-
-    Attributes:
-        score: The curve.
-        threshold: The line above which a frame is positive.
-        positive: The shade where a frame is.
-        passed_over: The shade where one is, but of no boundary; None: both are one.
-        not_ready: The shade where there is no verdict.
-    """
-
-    score: str
-    threshold: str
-    positive: str
-    passed_over: str | None
-    not_ready: str
-
-
-def _words(header: RunHeader) -> _Words:
-    head = header.settings.get("head") or "obd"
-    too_soon = "above it, but too soon after a boundary (min-gap, max-run)"
-    if head == "obd":
-        return _Words(
-            "prediction error", "threshold: mean + τσ", "error above threshold", too_soon, "cold start"
-        )
-    if head == "hysteresis":
-        rearm = header.settings.get("rearm")
-        return _Words("boundary score", "threshold", f"above it, until below {rearm} of it", None, "no score")
-    return _Words("score", "threshold", "score above threshold", too_soon, "no score")
-
-
-def within_boundaries(times: Floats, boundaries: Sequence[Boundary]) -> Flags:
-    """Which points in time belong to a boundary: lie from its first positive frame to its last.
-
-    >>> within_boundaries(np.array([1.0, 2.0, 3.0, 4.0]), [Boundary(2.5, 2.0, 3.5, 4.0)]).tolist()
-    [False, True, True, False]
-    """
+def _within_boundaries(times: Floats, boundaries: Sequence[Boundary]) -> Flags:
+    """Which times lie in a boundary, from its first positive frame to its last."""
     slack = 1e-6
     first = np.array([boundary.onset for boundary in boundaries], np.float64)
     centre = np.array([boundary.time for boundary in boundaries], np.float64)
     changes = np.zeros(len(times) + 1, np.int64)
     np.add.at(changes, np.searchsorted(times, first - slack), 1)
-    np.add.at(changes, np.searchsorted(times, 2 * centre - first + slack), -1)  # the centre lies midway
+    np.add.at(changes, np.searchsorted(times, 2 * centre - first + slack), -1)  # the centre is midway
     inside: Flags = changes.cumsum()[:-1] > 0
     return inside
 
 
 def _shade(axes: Axes, curves: Curves, mask: Flags, colour: str, label: str) -> None:
-    """Shade the full height over each run of the mask, half a frame more on either side."""
+    """Shade the full height over each run of the mask, and half a frame more on either side."""
     if not mask.any():
         return
     middles = (curves.time[1:] + curves.time[:-1]) / 2
@@ -235,13 +196,13 @@ def _shade(axes: Axes, curves: Curves, mask: Flags, colour: str, label: str) -> 
 
 def _draw_marks(axes: Axes, scene: Scene) -> None:
     """Mark onsets by triangles at the foot, centres by lines behind the curve."""
-    many = len(scene.boundaries) > MANY  # then short lines, lest they fill the picture
-    at_once = scene.header.settings.get("max_run") == 0  # onset and centre are one
+    many = len(scene.boundaries) > MANY  # short lines, so that they do not fill the picture
+    same = scene.header.settings.get("max_run") == 0  # the onset is the centre
     place = axes.get_xaxis_transform()
     if scene.boundaries:
         onsets = [boundary.onset for boundary in scene.boundaries]
         centres = [boundary.time for boundary in scene.boundaries]
-        if not many and not at_once:
+        if not many and not same:
             axes.vlines(onsets, 0, 1, transform=place, color=ONSET, lw=1.4, ls=(0, (2, 2)), zorder=1.5)
         axes.scatter(
             onsets,
@@ -251,15 +212,13 @@ def _draw_marks(axes: Axes, scene: Scene) -> None:
             marker=MarkerStyle("^"),
             ec="white",
             lw=0.4,
-            label="boundary" if at_once else "onset of a boundary",
+            label="boundary" if same else "onset of a boundary",
             clip_on=False,
             zorder=5,
         )
-        foot = 0.94 if many else 0.0
-        label = "_" if at_once else "centre of a boundary"
-        axes.vlines(
-            centres, foot, 1, transform=place, color=CENTRE, lw=1.0 if many else 1.4, label=label, zorder=2
-        )
+        foot, width = (0.94, 1.0) if many else (0.0, 1.4)
+        label = "_" if same else "centre of a boundary"
+        axes.vlines(centres, foot, 1, transform=place, color=CENTRE, lw=width, label=label, zorder=2)
     if scene.epochs:
         breaks = [epoch.time for epoch in scene.epochs]
         axes.vlines(breaks, 0, 1, transform=place, color=BREAK, lw=2, ls="-.", label="break in the source")
@@ -267,42 +226,40 @@ def _draw_marks(axes: Axes, scene: Scene) -> None:
 
 def _draw_legend(axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
-    if handles:
-        # More than these do not fit into one row, but two rows fit under the axis.
-        columns = len(handles) if len(handles) < 7 and not any(len(label) > 40 for label in labels) else 4
-        axes.legend(
-            handles,
-            labels,
-            loc="lower center",
-            bbox_to_anchor=((LEFT + RIGHT) / 2, 0.005),
-            bbox_transform=axes.figure.transFigure,
-            ncols=columns,
-            frameon=False,
-            fontsize=13 if len(handles) <= columns else 12,
-            borderpad=0.0,
-            labelspacing=0.3,
-            columnspacing=1.6,
-            handlelength=1.8,
-        )
+    if not handles:
+        return
+    # One row holds six short labels; two rows fit under the axis.
+    one_row = len(handles) < 7 and not any(len(label) > 40 for label in labels)
+    axes.legend(
+        handles,
+        labels,
+        loc="lower center",
+        bbox_to_anchor=((LEFT + RIGHT) / 2, 0.005),
+        bbox_transform=axes.figure.transFigure,
+        ncols=len(handles) if one_row else 4,
+        frameon=False,
+        fontsize=13 if one_row or len(handles) <= 4 else 12,
+        borderpad=0.0,
+        labelspacing=0.3,
+        columnspacing=1.6,
+        handlelength=1.8,
+    )
 
 
 def _draw_title(figure: Figure, scene: Scene) -> None:
-    header, end = scene.header, scene.end
-    name = shortened(_title(header.source), 70)
-    _fit(figure.text(LEFT, 0.945, name, fontsize=24, fontweight="bold", va="center"))
+    header, end, settings = scene.header, scene.end, scene.header.settings
+    source = spoken_name(header.source)
+    name = printable(source if "://" in source else Path(source).name or source)
+    _fit(figure.text(LEFT, 0.945, shortened(name, 70), fontsize=24, fontweight="bold", va="center"))
     found = f"{end.boundaries} {'boundary' if end.boundaries == 1 else 'boundaries'}"
-    facts = [
-        f"{found} in {_span(end.duration)}",
-        f"model {shortened(printable(public_name(header.model)), 40)}",
-        *(
-            form.format(header.settings[key])
-            for key, form in (("sensitivity", "sensitivity {}"), ("tau", "τ {}"), ("fps", "{} frames/s"))
-            if header.settings.get(key) is not None
-        ),
-        *([] if end.complete else ["stopped early"]),
-    ]
-    shown = len(scene.snapshots)
-    if shown:
+    span = f"{end.duration:.1f} s" if end.duration < 120 else clock(end.duration, digits=0)
+    facts = [f"{found} in {span}", f"model {shortened(printable(public_name(header.model)), 40)}"]
+    for key, form in (("sensitivity", "sensitivity {}"), ("tau", "τ {}"), ("fps", "{} frames/s")):
+        if settings.get(key) is not None:
+            facts.append(form.format(settings[key]))
+    if not end.complete:
+        facts.append("stopped early")
+    if shown := len(scene.snapshots):
         which = f" of the {shown} strongest" if shown < len(scene.boundaries) else ""
         facts.append(f"pictures: onsets{which}")
     _fit(figure.text(LEFT, 0.9, "   ·   ".join(facts), fontsize=15, color=QUIET, va="center"))
@@ -316,10 +273,75 @@ def _fit(text: Text) -> None:
         text.set_fontsize(float(text.get_fontsize()) * room / width)
 
 
-def _span(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 120 else clock(seconds, digits=0)
+def _picture_size(snapshots: Sequence[Snapshot]) -> tuple[float, float]:
+    """The largest width and height of a picture above the curve, as parts of the figure's."""
+    if not snapshots:
+        return 0.0, 0.0
+    shapes = [shot.picture.shape[0] / shot.picture.shape[1] for shot in snapshots]  # height / width
+    share = (RIGHT - LEFT + GAP) / len(snapshots) - GAP
+    width = min(TALLEST / min(shapes) / ASPECT, WIDEST, share)
+    return width, min(width * ASPECT * max(shapes), TALLEST)
 
 
-def _title(source: str) -> str:
-    public = spoken_name(source)
-    return printable(public if "://" in public else Path(public).name or public)
+def _draw_pictures(
+    figure: Figure, axes: Axes, snapshots: Sequence[Snapshot], widest: float, tallest: float
+) -> None:
+    """Draw the pictures in a row, each tied to its boundary's centre on the time axis and near above it."""
+    if not snapshots:
+        return
+    start, last = axes.get_xlim()
+    wanted = [LEFT + (RIGHT - LEFT) * (shot.boundary.time - start) / (last - start) for shot in snapshots]
+    middles = spread(wanted, widest + GAP, LEFT + widest / 2, RIGHT - widest / 2)
+    foot = TOP - tallest
+    for shot, middle in zip(snapshots, middles.tolist(), strict=True):
+        shape = shot.picture.shape[0] / shot.picture.shape[1]
+        height = min(widest * ASPECT * shape, tallest)
+        width = height / shape / ASPECT
+        picture = figure.add_axes((middle - width / 2, foot, width, height))
+        picture.imshow(shot.picture, interpolation="antialiased", aspect="auto")
+        picture.set(xticks=[], yticks=[])
+        picture.spines[:].set(color=CENTRE, linewidth=1.2)
+        time = shot.boundary.time
+        figure.text(
+            middle, foot + height + 0.008, _caption(time, last), ha="center", va="bottom", fontsize=12
+        )
+        tie = ConnectionPatch(
+            xyA=(middle, foot),
+            coordsA=figure.transFigure,
+            xyB=(time, 1.0),
+            coordsB=axes.get_xaxis_transform(),
+            color=CENTRE,
+            linewidth=1.2,
+        )
+        figure.add_artist(tie)
+
+
+def _caption(time: float, last: float) -> str:
+    if last < 120:
+        return f"{time:.2f} s"
+    if last < 3600:
+        return clock(time, digits=1).removeprefix("0:").removeprefix("0")
+    return clock(time, digits=0)
+
+
+def spread(wanted: Sequence[float], distance: float, low: float, high: float) -> Floats:
+    """Move sorted places apart to at least `distance`, within [low, high], each as little as possible.
+
+    The least sum of squared moves is an isotonic regression of `wanted[i] − i·distance`: neighbours that
+    collide share the mean of what they want.
+
+    Example:
+        >>> spread([1.0, 5.0, 5.0, 5.2], 1.0, 0.0, 6.0).round(2).tolist()
+        [1.0, 4.0, 5.0, 6.0]
+    """
+    steps = np.arange(len(wanted)) * distance
+    blocks: list[tuple[float, int]] = []  # mean and size
+    for want in np.asarray(wanted, dtype=np.float64) - steps:
+        mean, size = float(want), 1
+        while blocks and blocks[-1][0] > mean:
+            before, count = blocks.pop()
+            mean, size = (mean * size + before * count) / (size + count), size + count
+        blocks.append((mean, size))
+    fitted = np.concatenate([np.full(size, mean) for mean, size in blocks])
+    placed: Floats = np.clip(fitted, low, max(low, high - steps[-1])) + steps
+    return placed

@@ -4,110 +4,117 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from pathlib import Path
-from typing import Protocol
+from dataclasses import asdict, dataclass
 
-from ongebd.common.text import spoken_name
-from ongebd.detector import Seen, SourceRun
-from ongebd.output.base import RunEnd, Sink, Tee
+from ongebd.detector import Model, Seen, SourceRun, StreamConfig
+from ongebd.detector.openvino import asked_runtime
+from ongebd.output.writer import Results, RunEnd, RunHeader, Writer
 from ongebd.types import Boundary, Epoch
 
-
-class Watcher(Protocol):
-    """Is told how far a source is."""
-
-    def begin(self, source: str, expected_duration: float | None) -> None:
-        """A source begins; its length in seconds, if its container claims one."""
-
-    def advance(self, seconds: float) -> None:
-        """The source was read up to this time."""
-
-    def found(self, boundaries: int) -> None:
-        """So many boundaries were found so far."""
-
-    def drop(self) -> None:
-        """A source was refused before anything of it was read."""
-
-    def end(self, source: str, end: RunEnd) -> None:
-        """A source ended."""
-
-    def say(self, line: str) -> None:
-        """Print one line for people."""
+Show = Callable[[float, float | None, int], object]
+"""Takes the time of a frame, the expected duration (seconds, None if unknown), and the boundaries so far."""
 
 
-class Results:
-    """The sinks of one source, opened when there is something to write: a refused source leaves no file.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """How a source is read and judged.
 
-    Args:
-        open_sinks: Opens them.
-        paths: The files that they write, if they write any.
+    Attributes:
+        version: Version of ongebd, for the header.
+        config: Settings; None takes the model's own.
+        stream: Which video stream of a source.
+        source_fps: Frames per second of a source without timestamps.
+        runtime: The runtime of the networks if the user chose one.
+        precision: Their number format if the user chose one.
+        workers: Frames that the backbone processes in parallel; None uses up to four processors.
     """
 
-    def __init__(self, open_sinks: Callable[[], Sequence[Sink]], paths: Sequence[Path] = ()) -> None:
-        self._open, self._paths = open_sinks, paths
-        self._tee: Tee | None = None
-
-    @property
-    def opened(self) -> Tee:
-        """The sinks."""
-        if self._tee is None:
-            self._tee = Tee(self._open())
-        return self._tee
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there are files."""
-        return self._tee is not None
-
-    def lacking(self) -> list[Path]:
-        """Files that are not there, though the sinks were closed."""
-        return [path for path in self._paths if not path.exists()]
+    version: str
+    config: StreamConfig | None = None
+    stream: int | None = None
+    source_fps: float | None = None
+    runtime: str | None = None
+    precision: str | None = None
+    workers: int | None = None
 
 
-def follow(run: SourceRun, results: Results, watcher: Watcher, source: str) -> None:
-    """Run one source to its end, or to Ctrl-C; either way the results are finished.
+def detect_source(
+    source: str,
+    model: Model,
+    reading: Reading,
+    open_writers: Callable[[RunHeader], Sequence[Writer]],
+    show: Show,
+    ended: Callable[[RunEnd], object],
+) -> str | None:
+    """Find the boundaries of one source.
+
+    Returns:
+        Why the source broke off before its end, in one line; None if it did not.
 
     Raises:
-        OngebdError: What `SourceRun` and the sinks raise. What was found until then is in the results.
+        OngebdError: Reading or writing failed. What was found until then is in the results.
+    """
+    # What the user left open stays open: a source without timestamps is timed by --fps if given.
+    run = SourceRun(
+        source,
+        model,
+        reading.config,
+        stream=reading.stream,
+        source_fps=reading.source_fps,
+        workers=reading.workers,
+    )
+    header = RunHeader(
+        source,
+        model.name,
+        asdict(model.configured(reading.config)),
+        run.video.width,
+        run.video.height,
+        reading.version,
+        *asked_runtime(reading.runtime, reading.precision),
+    )
+    with run:
+        follow(run, Results(lambda: open_writers(header)), show, ended)
+    return run.video.broken
+
+
+def follow(run: SourceRun, results: Results, show: Show, ended: Callable[[RunEnd], object]) -> None:
+    """Run one source to its end, or to Ctrl-C; either way the results are finished.
+
+    Args:
+        run: The source in its detector.
+        results: Where everything is written.
+        show: Called at the start and after each frame.
+        ended: Called when the results are finished; never for a source refused before its first frame.
+
+    Raises:
+        OngebdError: Reading or writing failed. What was found until then is in the results.
     """
     frames = boundaries = 0
     complete = stopped = False
+    expected = run.video.expected_duration
     try:
         with closing(iter(run)) as events:
-            watcher.begin(source, run.video.expected_duration)
+            show(0.0, expected, 0)
             for event in events:
                 match event:
                     case Seen(frame, decision):
                         frames += 1
-                        results.opened.decision(frame, decision)
-                        watcher.advance(decision.time)
+                        results.decision(frame, decision)
+                        show(decision.time, expected, boundaries)
                     case Boundary():
                         boundaries += 1
-                        results.opened.boundary(event)
-                        watcher.found(boundaries)
+                        results.boundary(event)
                     case Epoch():
-                        results.opened.epoch(event)
+                        results.epoch(event)
         complete = run.video.broken is None
     except KeyboardInterrupt:
         stopped = True
         raise
     finally:
-        # Of a source that was refused before its first frame nothing is left behind.
         if complete or stopped or results.is_open:
             while not complete and (last := run.detector.flush()) is not None:
                 boundaries += 1
-                results.opened.boundary(last)
+                results.boundary(last)
             end = RunEnd(complete, float(run.video.duration), frames, boundaries, run.video.warnings)
-            _close(results, end, watcher, source)
-            watcher.end(source, end)
-        else:
-            watcher.drop()
-
-
-def _close(results: Results, end: RunEnd, watcher: Watcher, source: str) -> None:
-    try:
-        results.opened.close(end)
-    except KeyboardInterrupt:
-        for path in results.lacking():
-            watcher.say(f"ongebd: {spoken_name(source)}: stopped before {path} was made")
-        raise
+            results.close(end)
+            ended(end)

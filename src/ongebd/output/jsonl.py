@@ -1,73 +1,77 @@
-"""JSON lines: a header record, a record for each boundary as it is found, an end record; and their reader."""
+"""JSON lines: a header record, one record per boundary as it is found, an end record; and their reader."""
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ongebd.common.text import printable, public_name
 from ongebd.errors import LabelError
-from ongebd.output.base import QuietSink, RunEnd, RunHeader, Setting, Target, TextOut, rounded
-from ongebd.output.naming import printable, public_name
+from ongebd.output.writer import RunEnd, RunHeader, Setting, Target, TextFile, Writer, rounded
 from ongebd.types import Boundary, Epoch
 
 Record = dict[str, Any]
 
 
-class JsonlSink(QuietSink):
-    """Writes one JSON object a line. All times are in seconds, rounded to the microsecond."""
+class JsonlWriter(Writer):
+    """Writes one JSON object per line. Times are in seconds, rounded to the microsecond.
+
+    Args:
+        target: Where to write; an existing file is overwritten.
+        header: Of the run.
+        option: The command-line option that error messages point to.
+
+    Attributes:
+        size: Bytes written so far.
+    """
 
     def __init__(self, target: Target, header: RunHeader, option: str = "--out") -> None:
-        self._out = TextOut(target, option)
+        self._out = TextFile(target, option)
+        # ASCII escapes where the encoding may lack a character. A lone surrogate (of a file name that is not
+        # UTF-8) leaves TextFile as \udcXX, which is JSON too.
+        self._ascii = self._out.encoding.lower().replace("-", "") != "utf8"
+        self.size = 0
         self.write(header_record(header))
 
+    def write(self, *records: Record) -> None:
+        """Write records of any type: all of them or none."""
+        text = "".join(
+            json.dumps(record, ensure_ascii=self._ascii, allow_nan=False) + "\n" for record in records
+        )
+        self._out.write(text)
+        self.size += len(text.encode("utf-8", "replace"))
+
     def boundary(self, boundary: Boundary) -> None:
-        """Write a `boundary` record."""
         self.write({"type": "boundary", **boundary_fields(boundary)})
 
     def epoch(self, epoch: Epoch) -> None:
-        """Write an `epoch` record."""
         reason = public_name(epoch.reason)
         self.write({"type": "epoch", "epoch": epoch.number, "time": rounded(epoch.time), "reason": reason})
 
     def close(self, end: RunEnd) -> None:
-        """Write the `end` record. A file without one is of a run that was killed."""
-        self.write(
-            {
-                "type": "end",
-                "complete": end.complete,
-                "duration": rounded(end.duration),
-                "frames": end.frames,
-                "boundaries": end.boundaries,
-                "warnings": [public_name(warning) for warning in end.warnings],
-            }
-        )
-        self._out.close()
-
-    def write(self, *records: Record) -> None:
-        """Write records of any type: all of them, or none."""
-        # A lone surrogate (of a file name that is not UTF-8) leaves TextOut as \udcXX, just as JSON has it.
-        only_ascii = self._out.encoding.lower().replace("-", "") != "utf8"
-        lines = (json.dumps(record, ensure_ascii=only_ascii, allow_nan=False) + "\n" for record in records)
-        self._out.write("".join(lines))
+        """Write the end record and close the file. A file without that record is of a run that was killed."""
+        warnings = [public_name(warning) for warning in end.warnings]
+        try:
+            self.write(
+                {"type": "end", **asdict(end), "duration": rounded(end.duration), "warnings": warnings}
+            )
+        finally:
+            self._out.close()
 
 
 def boundary_fields(boundary: Boundary) -> Record:
-    """The times and the score of a boundary, as JSON has them."""
-    known = boundary.onset_known
-    fields: Record = {
-        "time": rounded(boundary.time),
-        "onset": rounded(boundary.onset),
-        "decided": rounded(boundary.decided),
-        "score": rounded(boundary.score),
-    }
-    return fields if known is None else {**fields, "onset_known": rounded(known)}
+    """The times (seconds) and the score of a boundary, as JSON has them."""
+    names = ["time", "onset", "decided", "score"]
+    if boundary.onset_known is not None:
+        names.append("onset_known")
+    return {name: rounded(getattr(boundary, name)) for name in names}
 
 
 def header_record(header: RunHeader) -> Record:
-    """Return the header as it is published: without credentials or numbers that JSON lacks."""
+    """The header without credentials and without numbers that JSON lacks."""
     record: Record = {
         "type": "header",
         "source": public_name(header.source),
@@ -77,8 +81,8 @@ def header_record(header: RunHeader) -> Record:
         "height": header.height,
         "settings": {name: _setting(value) for name, value in header.settings.items()},
     }
-    asked = {"runtime": header.runtime, "precision": header.precision}
-    return record | {name: value for name, value in asked.items() if value is not None}
+    chosen = {"runtime": header.runtime, "precision": header.precision}
+    return record | {name: value for name, value in chosen.items() if value is not None}
 
 
 def _setting(value: Setting) -> Setting:
@@ -89,14 +93,14 @@ def _setting(value: Setting) -> Setting:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What a JSON lines file holds.
+    """The content of a JSON lines file.
 
     Attributes:
         header: The run's header, credentials hidden.
         boundaries: In the order in which they were decided.
-        epochs: Breaks in the source's clock or format.
+        epochs: Breaks in the source.
         end: How the run ended; None if it was killed.
-        cut: Whether the last line was cut short by a kill and left out.
+        cut: Whether a kill cut the last line short; that line is left out.
         others: Records of types that this version does not know.
     """
 
@@ -114,25 +118,30 @@ class Recording:
 
 
 def read_jsonl(path: str | Path) -> Recording:
-    """Read a file of `JsonlSink`, also one whose writer was killed.
+    """Read a file of `JsonlWriter`, also if its writer was killed.
 
     Raises:
-        LabelError: The file cannot be read, has no header, or is damaged elsewhere than in its last line.
+        LabelError: The file can't be read, has no header, or is damaged before its last line.
     """
     name = printable(str(path))
     try:
         lines = Path(path).read_bytes().split(b"\n")
     except OSError as problem:
-        raise LabelError(f"cannot read {name}: {problem.strerror}") from problem
+        raise LabelError(f"can't read {name}: {problem.strerror}") from problem
     unfinished = lines.pop()  # empty, unless the writer was killed within a line
-    records = [_parse(line, f"{name}, line {n}") for n, line in enumerate(lines, 1) if line.strip()]
+    records = [_parse(line, f"{name}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]
     cut = False
     if unfinished.strip():
         try:
             records.append(_parse(unfinished, name))
         except LabelError:
             cut = True
-    return _recording(records, cut, name)
+    if not records or records[0]["type"] != "header":
+        raise LabelError(f"{name}: does not start with a header record, so `ongebd detect` did not write it")
+    try:
+        return _recording(records, cut)
+    except (KeyError, TypeError, ValueError) as problem:
+        raise LabelError(f"{name}: a record lacks a field or has a wrong one ({problem})") from problem
 
 
 def _parse(line: bytes, where: str) -> Record:
@@ -145,32 +154,20 @@ def _parse(line: bytes, where: str) -> Record:
     return record
 
 
-def _recording(records: list[Record], cut: bool, name: str) -> Recording:
-    if not records or records[0]["type"] != "header":
-        raise LabelError(f"{name}: does not start with a header record, so `ongebd detect` did not write it")
-    try:
-        recording = Recording(header=RunHeader(**_without_type(records[0])), cut=cut, end=_end(records[-1]))
-        for record in records[1:]:
-            _sort_in(record, recording)
-    except (KeyError, TypeError, ValueError) as problem:
-        raise LabelError(f"{name}: a record lacks a field or has a wrong one ({problem})") from problem
+def _recording(records: list[Record], cut: bool) -> Recording:
+    first, *rest = ({key: value for key, value in record.items() if key != "type"} for record in records)
+    types = [record["type"] for record in records]
+    end = RunEnd(**rest[-1]) if types[-1] == "end" else None
+    recording = Recording(RunHeader(**first), end=end, cut=cut)
+    for record, fields in zip(records[1:], rest, strict=True):
+        if record["type"] == "boundary":
+            times = {key: float(fields[key]) for key in ("time", "onset", "decided", "score")}
+            known = fields.get("onset_known")  # earlier versions did not write it
+            recording.boundaries.append(
+                Boundary(**times, onset_known=None if known is None else float(known))
+            )
+        elif record["type"] == "epoch":
+            recording.epochs.append(Epoch(int(fields["epoch"]), float(fields["time"]), str(fields["reason"])))
+        elif record["type"] != "end":
+            recording.others.append(record)
     return recording
-
-
-def _sort_in(record: Record, recording: Recording) -> None:
-    if record["type"] == "boundary":
-        times = {key: float(record[key]) for key in ("time", "onset", "decided", "score")}
-        known = record.get("onset_known")  # records of earlier versions have none
-        recording.boundaries.append(Boundary(**times, onset_known=None if known is None else float(known)))
-    elif record["type"] == "epoch":
-        recording.epochs.append(Epoch(int(record["epoch"]), float(record["time"]), str(record["reason"])))
-    elif record["type"] != "end":
-        recording.others.append(record)
-
-
-def _end(record: Record) -> RunEnd | None:
-    return RunEnd(**_without_type(record)) if record["type"] == "end" else None
-
-
-def _without_type(record: Record) -> Record:
-    return {key: value for key, value in record.items() if key != "type"}

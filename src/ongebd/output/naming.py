@@ -1,4 +1,4 @@
-"""How a source is called in what we write: without credentials, printable, and as a file name."""
+"""Names of result files, and times as people read them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from ongebd.common.text import HIDDEN
-from ongebd.common.text import printable as printable
-from ongebd.common.text import public_name as public_name
+from ongebd.common.text import HIDDEN, printable, public_name
 from ongebd.errors import ConfigError
 
 _NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f]+')
@@ -17,7 +15,7 @@ _LONGEST_STEM = 200  # bytes: leaves room for an ending and for a number
 
 
 def output_stems(sources: Sequence[str]) -> list[str]:
-    """Name the output files of each source, without ending; no two are the same, letter case aside.
+    """Name the result files of each source, without ending; all names differ, even ignoring letter case.
 
     Example:
         >>> output_stems(["a/clip.mp4", "b/Clip.avi", "-", "rtsp://me:secret@host/cam/1?token=x"])
@@ -36,22 +34,15 @@ def output_stems(sources: Sequence[str]) -> list[str]:
     return stems
 
 
-def check_stem(stem: str) -> str:
-    """Return the stem, if it can be the name of files in a folder.
-
-    Raises:
-        ConfigError: It is empty, leads out of the folder, or no file can have that name.
-    """
+def check_stem(stem: str) -> None:
+    """Raise a ConfigError if files in a folder can't have this name."""
     shown = printable(stem if len(stem) <= 40 else f"{stem[:39]}…")
-    if not stem.strip():
-        raise ConfigError("--stem is empty; give the name of the result files, without ending")
     if re.search(r"[/\\]", stem) or stem in {".", ".."}:
-        raise ConfigError(f"--stem {shown}: is a name, not a path; the folder is given with --out")
+        raise ConfigError(f"--stem {shown}: must be a name, not a path; --out sets the folder")
     if any(ord(c) < 32 or 127 <= ord(c) < 160 for c in stem):
-        raise ConfigError(f"--stem {shown}: has a line break or another control character in it")
+        raise ConfigError(f"--stem {shown}: contains a line break or another control character")
     if len(os.fsencode(stem)) > _LONGEST_STEM:
-        raise ConfigError(f"--stem {shown}: is longer than {_LONGEST_STEM} bytes; give a shorter name")
-    return stem
+        raise ConfigError(f"--stem {shown}: is longer than {_LONGEST_STEM} bytes; use a shorter name")
 
 
 def _stem(source: str) -> str:
@@ -67,12 +58,12 @@ def _stem(source: str) -> str:
 
 
 def clock(seconds: float, *, digits: int = 3, hours: int = 1) -> str:
-    """Write a time as hours, minutes and seconds.
+    """Write a time as hours, minutes and seconds; a time below 0 as 0.
 
     Args:
-        seconds: The time; below 0 it is written as 0.
+        seconds: The time.
         digits: Digits of the fraction of a second, 0 to 9.
-        hours: The least number of digits of the hours.
+        hours: Minimum number of digits of the hours.
 
     Example:
         >>> clock(3.25), clock(360_000, digits=0), clock(59.9996, hours=2)

@@ -1,7 +1,5 @@
 """What the server needs of a watcher."""
 
-# ruff: noqa: D102 - each is described where the watcher has it
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -14,8 +14,8 @@ from typing import Any
 
 from ongebd.common.text import printable
 from ongebd.errors import ConfigError, OngebdError, a_number
-from ongebd.output.base import RunHeader, TextOut, rounded
 from ongebd.output.jsonl import header_record
+from ongebd.output.writer import RunHeader, TextFile, rounded
 from ongebd.watch.hub import Hub
 from ongebd.watch.records import (
     Clip,
@@ -93,7 +93,7 @@ class RecordSink(HubSink):
         self._frames = frames
         self._epochs: dict[str, int] = {}
         self._over = dict.fromkeys(names, False)
-        self._out: TextOut | None = None
+        self._out: TextFile | None = None
         self._size = self._boundaries = self._frames_before = 0
         self._began = 0.0
         self._open()
@@ -141,7 +141,7 @@ class RecordSink(HubSink):
         self._put_aside()
         with _recording(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._out = TextOut(self._path)
+            self._out = TextFile(self._path)
         self._size = self._boundaries = 0
         self._began, self._frames_before = self._wall(), self._frames()
         streams = {"type": "streams", "streams": self._names, "wall": rounded(self._began)}

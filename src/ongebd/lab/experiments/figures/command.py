@@ -22,7 +22,7 @@ from ongebd.lab.experiments.figures.qualitative import (
 )
 from ongebd.lab.experiments.figures.style import Width, kind_of_file
 from ongebd.lab.experiments.figures.watching import has_z, watch
-from ongebd.output import spare_sources
+from ongebd.output import protect_sources
 from ongebd.video.source import kind_of
 
 
@@ -86,7 +86,7 @@ def draw_video(
         raise SourceError(
             f"{printable(public_name(str(video)))}: a figure reads its video several times; give a file"
         )
-    spare_sources(files, [str(video)])
+    protect_sources(files, [str(video)])
     marked = labels_of(video, read_labels(labels, dataset), video_id, id_pattern)
     tolerance = tolerance_of(marked, tolerance)
     part_of(video, marked.duration, start, end)

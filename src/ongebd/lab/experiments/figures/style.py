@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from ongebd.common.lettering import lettering
 from ongebd.errors import ConfigError
-from ongebd.output.base import writing
+from ongebd.output import writing
 
 Width = Literal["column", "page"]
 WIDTHS: dict[Width, float] = {"column": 3.25, "page": 6.875}

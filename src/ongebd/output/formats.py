@@ -1,0 +1,103 @@
+"""The output formats, and files opened for them. A new format is a file with a `Writer` and a line here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ongebd.common.text import printable, spoken_name
+from ongebd.errors import ConfigError
+from ongebd.output.writer import RunHeader, Writer, writing
+from ongebd.video.source import local_path
+
+FORMATS = {
+    "jsonl": "ongebd.output.jsonl:JsonlWriter",
+    "csv": "ongebd.output.text:CsvWriter",
+    "vtt": "ongebd.output.text:VttWriter",
+    "png": "ongebd.output.picture:PictureWriter",
+}
+"""Each format's writer, imported when used. It is called with a path (a text format also with a stream) and
+the run's header. The name is also the file's ending."""
+
+BINARY = {"png"}
+"""Formats that can't go to standard output."""
+
+
+def writer_of(name: str) -> Callable[[Any, RunHeader], Writer]:
+    """The writer class of a format."""
+    module, _, attribute = FORMATS[name].partition(":")
+    writer: Callable[[Any, RunHeader], Writer] = getattr(import_module(module), attribute)
+    return writer
+
+
+def check_formats(names: Sequence[str]) -> list[str]:
+    """Return the formats without repetitions; raise a ConfigError for an unknown one."""
+    for name in names:
+        if name not in FORMATS:
+            raise ConfigError(f"unknown format {printable(name)!r}; choose from {', '.join(FORMATS)}")
+    return list(dict.fromkeys(names))
+
+
+def output_paths(formats: Sequence[str], directory: str | Path, stem: str) -> list[Path]:
+    """The files that `open_writers` writes: `DIRECTORY/STEM.FORMAT` for each format."""
+    return [Path(directory) / f"{stem}.{name}" for name in formats]
+
+
+def open_writers(formats: Sequence[str], directory: str | Path, stem: str, header: RunHeader) -> list[Writer]:
+    """Open `DIRECTORY/STEM.FORMAT` for each format; the folder is made if it does not exist.
+
+    If one file can't be opened, none is: files of an earlier run stay as they are.
+
+    Raises:
+        ConfigError: An unknown format, or a file that would overwrite the source.
+        OngebdError: A folder or a file can't be written.
+    """
+    names = check_formats(formats)
+    folder = Path(directory)
+    paths = output_paths(names, folder, stem)
+    protect_sources(paths, [header.source])
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as undo:
+        for path in paths:
+            if not path.exists():
+                undo.callback(path.unlink, missing_ok=True)
+            with writing(path):
+                path.open("ab").close()
+        writers = [writer_of(name)(path, header) for name, path in zip(names, paths, strict=True)]
+        undo.pop_all()
+    return writers
+
+
+def protect_sources(paths: Sequence[Path], sources: Sequence[str]) -> None:
+    """Refuse to overwrite a source, whatever name, link or letter case it is called by.
+
+    Args:
+        paths: Files that will be written.
+        sources: All sources of the run, also those that come later.
+
+    Raises:
+        ConfigError: One of the paths is one of the sources.
+    """
+    read = {}
+    for source in sources:
+        with contextlib.suppress(OSError, ValueError):  # a URL, or a file that does not exist
+            status = os.fstat(sys.stdin.fileno()) if source == "-" else Path(local_path(source)).stat()
+            read[status.st_dev, status.st_ino] = source
+    for path in paths:
+        try:
+            status = path.stat()
+        except (OSError, ValueError):  # does not exist yet
+            continue
+        own = read.get((status.st_dev, status.st_ino))
+        if own is not None:
+            what = "the source itself" if len(sources) == 1 else f"the source {spoken_name(own)}"
+            raise ConfigError(
+                f"{printable(str(path))} is {printable(what)} and would be overwritten; write elsewhere,"
+                " see --out"
+            )

@@ -1,0 +1,104 @@
+"""Lines for people, a CSV table, and WebVTT chapters: all written as boundaries are found."""
+
+from __future__ import annotations
+
+import csv
+
+from ongebd.common.text import printable, public_name, spoken_name
+from ongebd.output.naming import clock
+from ongebd.output.writer import RunEnd, RunHeader, Target, TextFile, Writer, rounded
+from ongebd.types import Boundary, Epoch
+
+
+class LineWriter(Writer):
+    """Writes a line for each boundary, and one that starts with `#` for a break in the source.
+
+    Example:
+        >>> import sys
+        >>> LineWriter(sys.stdout).boundary(Boundary(time=3.25, onset=3.167, decided=3.375, score=6.08))
+        0:00:03.250  onset 0:00:03.167  decided 0:00:03.375  score 6.1
+    """
+
+    def __init__(self, target: Target, prefix: str = "") -> None:
+        self._out = TextFile(target)
+        self._prefix = prefix
+
+    def boundary(self, boundary: Boundary) -> None:
+        self._out.write(
+            f"{self._prefix}{clock(boundary.time)}  onset {clock(boundary.onset)}"
+            f"  decided {clock(boundary.decided)}"
+            f"  score {boundary.score:.{1 if abs(boundary.score) >= 1 else 2}f}\n"
+        )
+
+    def epoch(self, epoch: Epoch) -> None:
+        self._out.write(f"{self._prefix}# {clock(epoch.time)}  {printable(public_name(epoch.reason))}\n")
+
+    def close(self, end: RunEnd) -> None:
+        self._out.close()
+
+
+COLUMNS = ("time", "onset", "decided", "score")
+
+
+class CsvWriter(Writer):
+    """Writes a table with one row per boundary; times in seconds, rounded to the microsecond."""
+
+    def __init__(self, target: Target, header: RunHeader) -> None:
+        self._out = TextFile(target)
+        self._rows = csv.writer(self._out, lineterminator="\n")  # one write per row
+        self._rows.writerow(COLUMNS)
+
+    def boundary(self, boundary: Boundary) -> None:
+        self._rows.writerow(rounded(getattr(boundary, column)) for column in COLUMNS)
+
+    def close(self, end: RunEnd) -> None:
+        self._out.close()
+
+
+class VttWriter(Writer):
+    """Writes the events between boundaries as WebVTT cues, each as soon as its end is known.
+
+    Cues follow each other without gap or overlap. A boundary that is not after the previous one (the source's
+    clock stepped back, or both fall into one millisecond) starts no cue; a NOTE says so.
+    """
+
+    def __init__(self, target: Target, header: RunHeader) -> None:
+        self._out = TextFile(target)
+        self._start = 0  # of the open cue, milliseconds
+        self._events = 0
+        self._out.write(
+            "WEBVTT\n\n"
+            f"NOTE Events of {_note(spoken_name(header.source))}\n"
+            f"found by ongebd {_note(header.version)}, model {_note(public_name(header.model))}.\n"
+            "A cue starts at the centre of an event boundary and ends at the centre of the next one.\n\n"
+        )
+
+    def boundary(self, boundary: Boundary) -> None:
+        """Close the open cue at the boundary's centre."""
+        end = round(boundary.time * 1000)
+        if end > self._start:
+            self._cue(end)
+        else:
+            self._out.write(
+                f"NOTE The boundary at {_stamp(end)} starts no event: it is not after the previous one.\n\n"
+            )
+
+    def close(self, end: RunEnd) -> None:
+        """Write the last cue, which ends with the video."""
+        duration = round(end.duration * 1000)
+        if duration > self._start:
+            self._cue(duration)
+        self._out.close()
+
+    def _cue(self, end: int) -> None:
+        self._events += 1
+        self._out.write(f"{_stamp(self._start)} --> {_stamp(end)}\nEvent {self._events}\n\n")
+        self._start = end
+
+
+def _stamp(milliseconds: int) -> str:
+    return clock(milliseconds / 1000, hours=2)
+
+
+def _note(text: str) -> str:
+    return printable(text).replace("-->", "->")  # the arrow would turn the note into a cue

@@ -1,0 +1,193 @@
+"""What all writers share: a run's header and end, the `Writer` class, and files that a kill leaves whole."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from ongebd.common.text import printable
+from ongebd.errors import OngebdError
+from ongebd.types import Boundary, Decision, Epoch, Frame
+
+Setting = float | int | str | bool | None
+Target = str | Path | TextIO
+"""Where a writer writes: a path, or an open text stream that its owner closes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunHeader:
+    """What is known of a run before its first frame.
+
+    Attributes:
+        source: File, URL or camera as the user named it. Writers hide the credentials in it.
+        model: Name of the model.
+        settings: The detector's settings: `fps` (per second), `tau` (standard deviations) and so on.
+        width: Width of an upright frame, pixels.
+        height: Height of an upright frame, pixels.
+        version: Version of ongebd.
+        runtime: The runtime of the networks if the user chose one, else None.
+        precision: The number format of the networks if the user chose one, else None.
+    """
+
+    source: str
+    model: str
+    settings: Mapping[str, Setting]
+    width: int
+    height: int
+    version: str
+    runtime: str | None = None
+    precision: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a run ended.
+
+    Attributes:
+        complete: False if the run stopped before the end of the source.
+        duration: Seconds from the first frame to the end of the last decoded frame.
+        frames: Frames that the detector saw.
+        boundaries: Boundaries found.
+        warnings: Warnings for the user, one line each.
+    """
+
+    complete: bool
+    duration: float
+    frames: int
+    boundaries: int
+    warnings: list[str] = field(default_factory=list)
+
+
+class Writer:
+    """Takes what a stream finds, as it finds it. Ignores everything; formats override what they need."""
+
+    def decision(self, frame: Frame, decision: Decision) -> None:
+        """Take the decision on one frame. Called for every frame that the detector saw."""
+
+    def boundary(self, boundary: Boundary) -> None:
+        """Take a decided boundary; called after `decision` of the frame that decided it."""
+
+    def epoch(self, epoch: Epoch) -> None:
+        """Take a break in the source; called before `decision` of the first frame after it."""
+
+    def close(self, end: RunEnd) -> None:
+        """Finish. Called once, also if the run stopped early."""
+
+
+class Results(Writer):
+    """All writers of one source, opened when there is something to write: a refused source leaves no file."""
+
+    def __init__(self, open_writers: Callable[[], Sequence[Writer]]) -> None:
+        self._open_writers = open_writers
+        self._writers: Sequence[Writer] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._writers is not None
+
+    def _opened(self) -> Sequence[Writer]:
+        if self._writers is None:
+            self._writers = self._open_writers()
+        return self._writers
+
+    def decision(self, frame: Frame, decision: Decision) -> None:
+        for writer in self._opened():
+            writer.decision(frame, decision)
+
+    def boundary(self, boundary: Boundary) -> None:
+        for writer in self._opened():
+            writer.boundary(boundary)
+
+    def epoch(self, epoch: Epoch) -> None:
+        for writer in self._opened():
+            writer.epoch(epoch)
+
+    def close(self, end: RunEnd) -> None:
+        """Close every writer, even if one fails; then raise that error."""
+        with contextlib.ExitStack() as closing:
+            for writer in reversed(self._opened()):
+                closing.callback(writer.close, end)
+
+
+class TextFile:
+    """A file or stream whose text reaches the operating system before `write` returns: a kill loses nothing.
+
+    If a write to a file fails half-way (full disk), it is undone: the file ends with a whole record.
+
+    Args:
+        target: Where to write.
+        option: The command-line option that error messages point to.
+    """
+
+    def __init__(self, target: Target, option: str = "--out") -> None:
+        self._file: io.FileIO | None = None
+        self._stream: TextIO | None = None
+        self._option = option
+        if isinstance(target, str | Path):
+            self.name = str(target)
+            with self._writing():
+                self._file = io.FileIO(target, "w")
+            self.encoding = "utf-8"
+        else:
+            name = str(getattr(target, "name", "the output"))
+            self.name = "standard output" if name == "<stdout>" else name
+            self._stream = target
+            self.encoding = getattr(target, "encoding", None) or "utf-8"
+
+    def _writing(self) -> contextlib.AbstractContextManager[None]:
+        return writing(self.name, self._option)
+
+    def write(self, text: str) -> None:
+        """Write whole records. Characters that the encoding lacks become escapes."""
+        data = text.encode(self.encoding, "backslashreplace")
+        with self._writing():
+            if self._file is not None:
+                _write_all(self._file, data)
+            elif self._stream is not None:
+                self._stream.write(data.decode(self.encoding))
+                self._stream.flush()
+
+    def close(self) -> None:
+        """Close the file; leave a stream open."""
+        if self._file is not None:
+            with self._writing():
+                self._file.close()
+
+
+def _write_all(file: io.FileIO, data: bytes) -> None:
+    rest = memoryview(data)
+    try:
+        while rest:
+            rest = rest[file.write(rest) or 0 :]
+    except OSError:
+        with contextlib.suppress(OSError):  # impossible for a pipe
+            file.truncate(file.seek(-(len(data) - len(rest)), io.SEEK_CUR))
+        raise
+
+
+@contextlib.contextmanager
+def writing(name: str | Path, option: str = "--out") -> Iterator[None]:
+    """Turn an error while writing `name` into one line for the user that points to a command-line option.
+
+    A broken pipe passes unchanged: the reader went away, which is not the user's mistake.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as problem:
+        cause = getattr(problem, "strerror", None) or str(problem)
+        advice = "free some space or " if cause == "No space left on device" else ""
+        raise OngebdError(
+            f"can't write {printable(str(name))}: {cause} ({advice}write elsewhere, see {option})"
+        ) from problem
+
+
+def rounded(value: float) -> float | None:
+    """Round to the microsecond; None for infinities and NaN, which JSON lacks."""
+    return round(float(value), 6) if math.isfinite(value) else None
