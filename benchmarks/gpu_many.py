@@ -15,7 +15,7 @@ import numpy as np
 from ongebd.lab.benchmark.many import Flood, Steps
 from ongebd.pool import PoolResult, StreamPool
 from ongebd.pool.gpu import GpuRuntime
-from ongebd.pool.ring import Handle
+from ongebd.pool.shared_memory import Handle
 
 if TYPE_CHECKING:
     from ctypes import Array, c_double
@@ -83,13 +83,13 @@ def paced(bench: Bench, pool: StreamPool, waits: list[float]) -> None:
     streams, seconds = (5, 2.0) if bench.quick else (bench.asked.streams, bench.asked.seconds)
     pooled = [pool.add(max_pending=SLOTS) for _ in range(streams)]
     spawn = multiprocessing.get_context("spawn")
-    with pool.door(pooled, SIZE, slots=SLOTS, when_full="drop-newest") as door:
+    with pool.shared_input(pooled, SIZE, slots=SLOTS, when_full="drop-newest") as shared:
         ready, begin = spawn.Semaphore(0), spawn.Value("d", 0.0)
         late = spawn.Array("d", 2 * PRODUCERS)
         children = [
             spawn.Process(
                 target=produce,
-                args=(door.handles[number::PRODUCERS], number, streams, seconds, ready, begin, late),
+                args=(shared.handles[number::PRODUCERS], number, streams, seconds, ready, begin, late),
             )
             for number in range(PRODUCERS)
         ]
@@ -102,7 +102,7 @@ def paced(bench: Bench, pool: StreamPool, waits: list[float]) -> None:
             child.join()
         pool.wait()
         took = time.monotonic() - start
-        no_slot = sum(door.dropped)
+        no_slot = sum(shared.dropped)
         broken = [child.exitcode for child in children if child.exitcode]
     counts = [stream.counts() for stream in pooled]
     waits.sort()

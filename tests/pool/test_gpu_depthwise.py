@@ -8,14 +8,15 @@ torch = pytest.importorskip("torch", reason="the extra `train` is not installed"
 pytest.importorskip("onnx", reason="the extra `train` is not installed")
 
 from ongebd.backbones.efficientnet_lite0_network import EfficientNetLite0  # noqa: E402
-from ongebd.pool.gpu.depthwise import available, depthwise_clipped, is_depthwise, taps  # noqa: E402
+from ongebd.pool.gpu.cuda import triton_available  # noqa: E402
+from ongebd.pool.gpu.lite0 import depthwise_clipped, is_depthwise, taps  # noqa: E402
 
 
 def test_the_backbone_has_sixteen_of_them():
     assert sum(map(is_depthwise, EfficientNetLite0().convolutions)) == 16
 
 
-@pytest.mark.skipif(not available(), reason="there is no GPU here, or no Triton")
+@pytest.mark.skipif(not triton_available(), reason="there is no GPU here, or no Triton")
 @pytest.mark.parametrize(("dtype", "within"), [("float32", 1e-5), ("float16", 2e-2)])
 def test_each_gives_what_torch_gives_at_any_size(dtype, within, monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)

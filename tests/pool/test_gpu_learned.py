@@ -19,8 +19,7 @@ from ongebd.pool.runtime import Work
 torch = pytest.importorskip("torch")
 
 from ongebd.pool.gpu import DeviceStream, GpuRuntime  # noqa: E402
-from ongebd.pool.gpu.forest import DeviceForest  # noqa: E402
-from ongebd.pool.gpu.learned import BatchedLearned  # noqa: E402
+from ongebd.pool.gpu.learned import BatchedLearned, DeviceForest  # noqa: E402
 from ongebd.pool.gpu.networks import device_network  # noqa: E402
 from ongebd.pool.gpu.resize import plan_crop, resized  # noqa: E402
 
@@ -86,7 +85,7 @@ def test_cues_and_their_context_are_those_of_the_cpu(device):
     batched = BatchedLearned(learned_model("immediate"), DIM, torch.device(device))
     streams = [features(1, 100), features(2, 100), features(3, 100, still=True)]
     begins = [0, 5, 0]  # the second one anew
-    state = batched.initial(3)
+    state = tuple(row.expand(3, *row.shape[1:]).clone() for row in batched.empty)
     cues = [CueStream(DIM) for _ in streams]
     contexts = [Context(len(cue_names())) for _ in streams]
     for n in range(95):
@@ -102,7 +101,7 @@ def test_cues_and_their_context_are_those_of_the_cpu(device):
         if n + 1 == begins[1]:
             cues[1].reset()
             contexts[1].reset()
-            for rows, empty in zip(state, batched.initial(1), strict=True):
+            for rows, empty in zip(state, batched.empty, strict=True):
                 rows[1] = empty[0]
 
 
@@ -111,7 +110,7 @@ def test_cues_and_their_context_are_those_of_the_cpu(device):
 def test_one_group_of_cues_alone_is_what_it_is_on_the_cpu(one_group, group, device):
     model = one_group(group)
     batched, wanted = BatchedLearned(model, DIM, torch.device(device)), LearnedScorer(model, DIM)
-    state = batched.initial(1)
+    state = batched.empty
     for n, feature in enumerate(features(4, 60)):
         there = torch.from_numpy(feature)[None].to(device)
         said, known, state = batched.step(there, state, (), torch.tensor([n], device=device))
@@ -148,10 +147,10 @@ def test_interleaved_streams_that_begin_anew_are_what_each_is_alone(name, device
     options = {"max_streams": 3, "max_batch": 3, "compiles": False}
     runtime = GpuRuntime(model, device=device, precision="float32", **options)
     sensitivities = [0.3, 0.5, 0.8]
-    lanes = [runtime.open(model.configured(sensitivity=s)) for s in sensitivities]
+    slots = [runtime.open(model.configured(sensitivity=s)) for s in sensitivities]
     alone = [model.stream(sensitivity=s) for s in sensitivities]
-    assert [lane.latency for lane in lanes] == [detector.latency for detector in alone]
-    assert lanes[0].state_bytes < 350_000
+    assert [slot.detector.latency for slot in slots] == [detector.latency for detector in alone]
+    assert slots[0].detector.state_bytes < 350_000
     queues = [list(enumerate(features(n + 10, 200, still=n == 2))) for n in range(3)]
     random = np.random.default_rng(1)
     found = 0
@@ -161,21 +160,21 @@ def test_interleaved_streams_that_begin_anew_are_what_each_is_alone(name, device
         times = [(i - 90 if n == 0 and i >= 90 else i) / 24 for n, i, _ in batch]
         for n, i, _ in batch:
             if (n, i) == (1, 110):
-                lanes[1].break_off()
-                assert [ends(b) for b in ended(lanes[1])] == [ends(b) for b in ended(alone[1])]
+                slots[1].restart_ahead()
+                assert [ends(b) for b in ended(slots[1].detector)] == [ends(b) for b in ended(alone[1])]
         work = [
-            Work(lanes[n], runtime.accept_feature(f), time)
+            Work(slots[n], runtime.accept_feature(f), time)
             for (n, _, f), time in zip(batch, times, strict=True)
         ]
         for (n, _, feature), time, ours in zip(batch, times, runtime.begin(work).finish(), strict=True):
             wanted = alone[n].update_feature(feature, time)
             alike(ours, wanted, device)
             found += wanted.boundary is not None
-    for lane, detector in zip(lanes, alone, strict=True):
-        for ours, wanted in zip(lane.drain(), detector.drain(), strict=True):
+    for slot, detector in zip(slots, alone, strict=True):
+        for ours, wanted in zip(slot.detector.drain(), detector.drain(), strict=True):
             alike(ours, wanted, device)
             found += wanted.boundary is not None
-        assert ends(lane.flush()) == ends(detector.flush())
+        assert ends(slot.detector.flush()) == ends(detector.flush())
     runtime.close()
     assert found >= 3
 
@@ -244,7 +243,7 @@ def test_the_whole_picture_is_seen_as_on_the_cpu(device, make_scene):
 def test_squashing_is_swscales_to_rounding(size, make_scene):
     shot = make_scene(1, size[1], size[0])
     plan = plan_crop(*size, Squash(224, 224), 224)
-    weights = [torch.from_numpy(w.copy()).float() for w in (plan.down, plan.across.T)]
+    weights = [torch.from_numpy(w.copy()).float() for w in (plan.weights[0], plan.weights[1].T)]
     ours = resized(torch.from_numpy(np.ascontiguousarray(plan.cut(shot)))[None], *weights)[0].numpy()
     apart = np.abs(ours.astype(int) - squash(shot, 224, 224))
     assert (apart > 1).mean() < 2e-4
@@ -259,10 +258,10 @@ def test_pictures_of_any_size_give_the_cpus_scores_nearly(device, make_scene):
         model, device=device, precision="float32", max_streams=2, max_batch=2, compiles=False
     )
     sizes = [(224, 224), (90, 160)]
-    lanes, alone = [runtime.open(model.configured()) for _ in sizes], [model.stream() for _ in sizes]
+    slots, alone = [runtime.open(model.configured()) for _ in sizes], [model.stream() for _ in sizes]
     for n in range(14):
         shots = [make_scene(place + 10 * (n > 10), w, h) for place, (h, w) in enumerate(sizes)]
-        work = [Work(lane, runtime.accept(shot), n / 24) for lane, shot in zip(lanes, shots, strict=True)]
+        work = [Work(slot, runtime.accept(shot), n / 24) for slot, shot in zip(slots, shots, strict=True)]
         outcomes = runtime.begin(work).finish()
         for ours, detector, shot in zip(outcomes, alone, shots, strict=True):
             wanted = detector.update(shot, n / 24)

@@ -30,7 +30,9 @@ from ongebd.estimator.anticipator import AnticipatorConfig, ConsistentEventAntic
 from ongebd.estimator.torch_anticipator import TorchAnticipator  # noqa: E402
 from ongebd.pool.gpu import DeviceStream, GpuRuntime  # noqa: E402
 from ongebd.pool.gpu.discriminator import judge  # noqa: E402
-from ongebd.pool.gpu.networks import FoldedEfficientNetLite0, FoldedResNet50, device_network  # noqa: E402
+from ongebd.pool.gpu.fused import FoldedResNet50  # noqa: E402
+from ongebd.pool.gpu.lite0 import FoldedEfficientNetLite0  # noqa: E402
+from ongebd.pool.gpu.networks import device_network  # noqa: E402
 from ongebd.pool.gpu.resize import plan_crop, resized  # noqa: E402
 
 DIM = 8
@@ -156,14 +158,14 @@ def test_many_streams_in_any_order_are_what_each_is_alone(model, device):
     runtime = GpuRuntime(loaded, max_batch=6, **options)
     random = np.random.default_rng(5)
     taus = [1.5 + n / 3 for n in range(9)]
-    lanes = [runtime.open(loaded.configured(tau=tau, delta=21 - n)) for n, tau in enumerate(taus)]
+    slots = [runtime.open(loaded.configured(tau=tau, delta=21 - n)) for n, tau in enumerate(taus)]
     alone = [loaded.stream(tau=tau, delta=21 - n) for n, tau in enumerate(taus)]
     queues = [list(enumerate(features(n, 40))) for n in range(9)]
     while any(queues):
         left = [n for n in range(9) if queues[n]]
         some = random.permutation(left)[: random.integers(1, 7)]
         batch = [(n, *queues[n].pop(0)) for n in some]
-        work = [Work(lanes[n], runtime.accept_feature(f), i / 24) for n, i, f in batch]
+        work = [Work(slots[n], runtime.accept_feature(f), i / 24) for n, i, f in batch]
         for (n, i, feature), outcome in zip(batch, runtime.begin(work).finish(), strict=True):
             alike(outcome, alone[n].update_feature(feature, i / 24), 1e-5)
     runtime.close()
@@ -175,18 +177,18 @@ def test_pictures_of_any_size_and_features_share_a_step(model, device, make_scen
     options = {"max_batch": 8, "device": device, "precision": "float32", "max_streams": 8, "compiles": False}
     runtime = GpuRuntime(loaded, **options)
     sizes = [(20, 20), (20, 37), (64, 48), (41, 90), None, (64, 48), (15, 19), (20, 37)]
-    lanes = [runtime.open(loaded.configured()) for _ in sizes]
+    slots = [runtime.open(loaded.configured()) for _ in sizes]
     alone = [loaded.stream() for _ in sizes]
     for n in range(12):
         work, wanted = [], []
-        for place, (size, lane, single) in enumerate(zip(sizes, lanes, alone, strict=True)):
+        for place, (size, slot, single) in enumerate(zip(sizes, slots, alone, strict=True)):
             if size is None:
                 feature = features(1)[n]
-                work.append(Work(lane, runtime.accept_feature(feature), n / 24))
+                work.append(Work(slot, runtime.accept_feature(feature), n / 24))
                 wanted.append(single.update_feature(feature, n / 24))
             else:
                 shot = make_scene(place + 100 * (n > 7), size[1], size[0])
-                work.append(Work(lane, runtime.accept(shot), n / 24))
+                work.append(Work(slot, runtime.accept(shot), n / 24))
                 wanted.append(single.update(shot, n / 24))
         for ours, theirs in zip(runtime.begin(work).finish(), wanted, strict=True):
             assert (ours.index, ours.time, ours.ready) == (theirs.index, theirs.time, theirs.ready)
@@ -200,8 +202,8 @@ def test_a_slot_remembers_nothing_of_the_stream_before(model, device):
     loaded = model("miniroad")
     runtime = GpuRuntime(loaded, device=device, precision="float32", max_streams=1, max_batch=1)
 
-    def run(lane) -> list:
-        work = ((Work(lane, runtime.accept_feature(f), n / 24)) for n, f in enumerate(features(7, 30)))
+    def run(slot) -> list:
+        work = ((Work(slot, runtime.accept_feature(f), n / 24)) for n, f in enumerate(features(7, 30)))
         return [runtime.begin([item]).finish()[0] for item in work]
 
     first = runtime.open(loaded.configured())
@@ -280,10 +282,10 @@ def test_resizing_is_swscales_to_rounding(size, make_scene):
     plan = plan_crop(*size, Fit(256), 224)
     wanted = resize_and_crop(shot, 256, 224)
     part = np.ascontiguousarray(plan.cut(shot))
-    if not plan.resizes:
+    if plan.weights is None:
         np.testing.assert_array_equal(part, wanted)
         return
-    weights = [torch.from_numpy(w.copy()).float() for w in (plan.down, plan.across.T)]
+    weights = [torch.from_numpy(w.copy()).float() for w in (plan.weights[0], plan.weights[1].T)]
     ours = resized(torch.from_numpy(part)[None], *weights)[0].numpy()
     apart = np.abs(ours.astype(int) - wanted)
     assert apart.max() <= 1
@@ -357,9 +359,9 @@ def test_what_cannot_be_is_refused(model, bad, cause):
 
 
 def test_a_method_without_a_gpu_form_is_refused():
-    with pytest.raises(ConfigError, match="predictability: there is no GPU form of this method"):
+    with pytest.raises(ConfigError, match="predictability: this method has no GPU form"):
         GpuRuntime(ongebd.load("predictability"), device="cpu")
-    with pytest.raises(ConfigError, match="there is no GPU form of this backbone"):
+    with pytest.raises(ConfigError, match="this backbone has no GPU form"):
         GpuRuntime(
             Model("w", "", ongebd.load("clock").backbone, ongebd.load("clock").defaults, WindowMean),
             device="cpu",
@@ -373,7 +375,7 @@ def test_every_stream_has_the_window_of_the_runtime_and_no_longer_queue(model):
         runtime.open(loaded.configured(window=5))
     with pytest.raises(ConfigError, match="delta may be at most 21 here, not 22"):
         runtime.open(loaded.configured(delta=22))
-    assert runtime.open(loaded.configured(delta=9)).config.delta == 9
+    assert runtime.open(loaded.configured(delta=9)).detector.config.delta == 9
     runtime.close()
 
 

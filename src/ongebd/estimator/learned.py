@@ -165,17 +165,19 @@ class ViewScores:
     """Joins what the views say into the scores of one stream's frames.
 
     At frame t the view of delay d says how like a boundary frame t − d is. A frame's score is the mean of
-    what all views say of it, so it is known `latency` frames later. The first 8 frames have no score. Where
-    the stream ends first, the score is the mean of the views that have spoken, if any has.
+    what all views say of it, so it is known `latency` frames later. The first frames have no score. Where the
+    stream ends first, the score is the mean of the views that have spoken, if any has.
 
     Args:
         delays: Of each view, in frames.
         latency: Frames of future that a score waits for; no delay is longer.
+        cold: How many frames at the start have no score.
     """
 
-    def __init__(self, delays: Sequence[int], latency: int) -> None:
+    def __init__(self, delays: Sequence[int], latency: int, cold: int = COLD) -> None:
         self.delays = tuple(delays)
         self.latency = latency
+        self._cold = cold
         self._said: deque[Sequence[float] | npt.NDArray[np.float64]] = deque(maxlen=latency + 1)
         self._seen = 0
 
@@ -190,9 +192,9 @@ class ViewScores:
         self._seen += 1
         return self._score_of(self._seen - 1 - self.latency)
 
-    def rest(self, frames: int) -> list[float | None]:
-        """The scores of the last `frames` frames, as far as there were so many, from what is known now."""
-        return [self._score_of(frame) for frame in range(max(0, self._seen - frames), self._seen)]
+    def flush(self) -> list[float | None]:
+        """The scores of the last `latency` frames, or of those that there were, from what is known now."""
+        return [self._score_of(frame) for frame in range(max(0, self._seen - self.latency), self._seen)]
 
     def reset(self) -> None:
         """Forget everything."""
@@ -201,7 +203,7 @@ class ViewScores:
 
     def _score_of(self, frame: int) -> float | None:
         """The mean of what is known of a frame, counted from 0."""
-        if frame < COLD:
+        if frame < self._cold:
             return None
         oldest = self._seen - len(self._said)
         said = [
@@ -241,7 +243,7 @@ class LearnedScorer:
 
     def flush(self) -> list[float | None]:
         """The scores of the last `latency` frames, or of those that there were."""
-        return self._views.rest(self.latency)
+        return self._views.flush()
 
     def reset(self) -> None:
         """Forget everything."""

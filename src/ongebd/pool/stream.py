@@ -1,36 +1,40 @@
-"""A stream in a pool, as its user holds it; and what the pool says of it."""
+"""A stream in a pool, and what the pool reports about it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import Any, Literal, Protocol
 
 from ongebd.detector.config import StreamConfig
-from ongebd.detector.due import Due
-from ongebd.pool.turns import Ended, Line, WhenFull
+from ongebd.detector.due import Due, in_seconds
+from ongebd.detector.models import Model
+from ongebd.detector.retuning import check_retuning, with_knobs
+from ongebd.pool.queue import Request
+from ongebd.pool.runtime import Runtime, StreamSlot
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
-if TYPE_CHECKING:
-    from ongebd.pool.pool import StreamPool
-    from ongebd.pool.runtime import Lane
+WhenFull = Literal["block", "drop-oldest", "drop-newest"]
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the frames of a stream, or of all.
+    """What became of the frames of one stream, or of all.
 
     Attributes:
         submitted: Frames that came.
-        dropped: Of those, how many found no room.
+        dropped: How many of them found no room.
         decided: How many have a decision.
-        failed: How many have an error in its place.
+        failed: How many have an error instead.
     """
 
-    submitted: int
-    dropped: int
-    decided: int
-    failed: int
+    submitted: int = 0
+    dropped: int = 0
+    decided: int = 0
+    failed: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def waiting(self) -> int:
@@ -38,72 +42,77 @@ class Counts:
         return self.submitted - self.dropped - self.decided - self.failed
 
 
-def sum_of(counts: list[Counts]) -> Counts:
-    """All together."""
-    return Counts(
-        sum(one.submitted for one in counts),
-        sum(one.dropped for one in counts),
-        sum(one.decided for one in counts),
-        sum(one.failed for one in counts),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class PoolResult:
-    """One thing that a pool says. Of one stream they come in order.
+    """One result of a pool. The results of one stream come in order.
 
     Attributes:
-        stream: Whose.
-        decision: On a frame; with a look-ahead as `OnlineDetector` gives it, so it may be `pending`.
-        boundary: One that an end of the stream decided. (Others are in `decision.boundary`.)
+        stream: Which stream.
+        decision: On a frame; with a look-ahead it may be `pending`, as in `OnlineDetector`.
+        boundary: A boundary decided at the end of a stream. (Others are in `decision.boundary`.)
         error: Why a frame has no decision; the stream is as before it, and goes on.
-        ended: What `flush`, `new_epoch`, `close` or `retune` asked for is done; all before has been said.
-        waited: Seconds from `submit` to this result; None where it is not a frame's own.
+        ended: `flush`, `new_epoch`, `close` or `retune` is done; all results from before it have come.
+        waited: Seconds from `submit` to this result; None for results that belong to no frame.
     """
 
     stream: PoolStream
     decision: Decision | None = None
     boundary: Boundary | None = None
     error: Exception | None = None
-    ended: Ended | None = None
+    ended: Request | None = None
     waited: float | None = None
 
     @property
     def found(self) -> Boundary | None:
-        """The boundary that is decided with this, if one is."""
+        """The boundary that this result decides, if any."""
         return self.boundary if self.decision is None else self.decision.boundary
+
+
+class Intake(Protocol):
+    """What takes the frames and requests of streams: the pool's `Scheduler`."""
+
+    def push(self, stream: PoolStream, given: Any, time: float, timeout: float | None) -> bool:
+        """Queue a frame; whether it was taken."""
+
+    def request(self, stream: PoolStream, what: Request, config: StreamConfig | None = None) -> None:
+        """Queue a request behind the stream's frames."""
 
 
 class PoolStream:
     """One stream of a `StreamPool`; made by `StreamPool.add`.
 
-    Frames of one stream are to come from one thread; each stream may have a thread of its own.
+    Give the frames of one stream from one thread; each stream may have its own thread.
 
     Attributes:
         name: As given to `add`.
-        config: The settings, with the model's own filled in.
+        config: The settings, with the model's defaults filled in.
         latency: Seconds of future that a verdict waits for, as in `OnlineDetector`.
-        when_full: What becomes of a frame that finds no room.
+        max_pending: How many frames may wait.
+        when_full: What happens to a frame that finds no room.
+        due: Tells whether a frame shown at a time is wanted; see `OnlineDetector.due`.
+        submitted, dropped, decided, failed: Frames so far, as in `Counts`.
     """
 
     def __init__(
         self,
-        pool: StreamPool,
+        intake: Intake,
+        runtime: Runtime[Any],
+        model: Model,
+        slot: StreamSlot,
         name: object,
-        lane: Lane,
-        room: int,
+        max_pending: int,
         when_full: WhenFull,
     ) -> None:
+        self._intake, self._runtime, self._model = intake, runtime, model
+        self.slot = slot
         self.name = name
-        self.config: StreamConfig = lane.config
-        self.latency = lane.latency
+        self.config = slot.detector.config
+        self.latency = slot.detector.latency
+        self.max_pending = max_pending
         self.when_full = when_full
-        self.lane = lane
-        self.line = Line(self, room)
+        self.due = Due(self.config.rate())
         self.open = True
         self.submitted = self.dropped = self.decided = self.failed = 0
-        self._pool = pool
-        self._due = Due(lane.config.rate())
 
     def __repr__(self) -> str:
         return f"<stream {self.name!r}: {self.counts()}>"
@@ -111,48 +120,69 @@ class PoolStream:
     @property
     def state_bytes(self) -> int:
         """Bytes that the method keeps of this stream."""
-        return self.lane.state_bytes
+        return self.slot.detector.state_bytes
 
     def counts(self) -> Counts:
         """What became of its frames so far."""
         return Counts(self.submitted, self.dropped, self.decided, self.failed)
 
-    def due(self, time: float | Fraction) -> bool:
-        """Whether a frame shown at this time is wanted; see `OnlineDetector.due`."""
-        return self._due(time)
-
     def submit(
         self, frame: ImageU8, time: float | Fraction, *, copy: bool = True, timeout: float | None = None
     ) -> bool:
-        """Give the next frame; see `StreamPool.submit`."""
-        return self._pool.submit(self, frame, time, copy=copy, timeout=timeout)
+        """Give the next frame. Its result comes later, after those of the frames before it.
+
+        Args:
+            frame: An upright RGB picture, uint8, shape (height, width, 3), any size.
+            time: When it is shown, in seconds; a time before the last one begins a new epoch.
+            copy: Keep a copy of the frame; otherwise leave it unchanged until its result comes.
+            timeout: Seconds to wait for room at most, if the stream blocks.
+
+        Returns:
+            Whether it was taken; False if it was dropped, which the stream counts.
+
+        Raises:
+            FeatureError: It is not such a picture.
+            ConfigError: The time is not a number, or the stream or the pool is closed.
+        """
+        return self._intake.push(self, self._runtime.accept(frame, copy), in_seconds(time), timeout)
 
     def submit_feature(
         self, feature: Feature, time: float | Fraction, *, timeout: float | None = None
     ) -> bool:
-        """Give the next frame's feature, (D,), in place of the picture."""
-        return self._pool.submit_feature(self, feature, time, timeout=timeout)
+        """Give the next frame's feature, float32, (D,), instead of the picture."""
+        return self._intake.push(self, self._runtime.accept_feature(feature), in_seconds(time), timeout)
 
     def flush(self) -> None:
-        """Ask for what is still held back and open, after all frames so far."""
-        self._pool.end(self, "flush")
+        """Ask for decisions held back and the open boundary, after all frames so far."""
+        self._intake.request(self, "flush")
 
     def new_epoch(self) -> None:
-        """Begin anew with the next frame, after what `flush` does; frame numbers go on."""
-        self._due.restart()
-        self._pool.end(self, "epoch")
+        """Start fresh with the next frame, after what `flush` does; frame numbers go on."""
+        self.due.restart()
+        self._intake.request(self, "epoch")
 
     def retune(self, **knobs: float) -> None:
-        """Judge with another sensitivity, τ or threshold, after all frames so far; nothing is forgotten.
+        """Judge with another sensitivity, τ or threshold after all frames so far; nothing is forgotten.
 
         Args:
-            **knobs: `sensitivity`, or else `tau` or `threshold`.
+            **knobs: `sensitivity`, or `tau` or `threshold`.
 
         Raises:
             ConfigError: Another setting is named, the value is out of range, or the model has no such knob.
         """
-        self._pool.retune(self, knobs)
+        self._intake.request(self, "retune", retuned(self._model, self.config, knobs))
 
     def close(self) -> None:
-        """The stream is over: what `flush` does, then its place is free. It takes no more frames."""
-        self._pool.end(self, "close")
+        """End the stream: what `flush` does, then its place is free. It takes no more frames."""
+        self._intake.request(self, "close")
+
+
+def retuned(model: Model, config: StreamConfig, knobs: dict[str, float]) -> StreamConfig:
+    """A running stream's settings with other knobs.
+
+    Raises:
+        ConfigError: As `PoolStream.retune`.
+    """
+    changed = model.configured(with_knobs(config, knobs))
+    check_retuning(config, changed)
+    return changed

@@ -113,7 +113,7 @@ class WatchedStream:
         rate = float(pooled.config.rate())
         self._history, self._events, self._pictures = History(self.key, rate), Events(), Pictures()
         # As many as may be looked ahead of, be at work, and wait.
-        self._sent: deque[_Sent] = deque(maxlen=pooled.line.room + ceil(pooled.latency * rate) + 16)
+        self._sent: deque[_Sent] = deque(maxlen=pooled.max_pending + ceil(pooled.latency * rate) + 16)
         self._changing = threading.Lock()
         self._state: State = "connecting"
         self._reason, self._since = "", clock.wall()
@@ -232,7 +232,7 @@ class WatchedStream:
         self._pooled.submit(frame.rgb, frame.time, copy=False)
         self._giving = False
         if self._pooled.dropped > dropped:  # the oldest that waited; as many wait now as there is room for
-            del self._sent[-self._pooled.line.room - 1]
+            del self._sent[-self._pooled.max_pending - 1]
         self._newest = self._clock.monotonic()
 
     def disconnect(self) -> None:

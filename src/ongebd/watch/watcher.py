@@ -268,7 +268,7 @@ class Watcher:
         pooled = self._pool.add(name=source.key, when_full="drop-oldest")
         clips = None
         if self._clips is not None:
-            waiting = pooled.line.room / float(pooled.config.rate())
+            waiting = pooled.max_pending / float(pooled.config.rate())
             backlog = waiting + pooled.latency + _DECIDING_SECONDS
             clips = Clips(self._clips, backlog, self.footage.publish, self.hub.publish)
         return WatchedStream(

@@ -1,4 +1,4 @@
-"""The Online Boundary Discriminator on B streams at once: `BoundaryDiscriminator`, as tensors. Needs torch.
+"""The Online Boundary Discriminator on B streams together: `BoundaryDiscriminator`, as tensors. Needs torch.
 
 Mean and deviation are computed afresh from each queue in float64, so nothing drifts however long a stream is.
 """
@@ -17,12 +17,12 @@ _MOST = 1e9
 
 
 class Verdicts(NamedTuple):
-    """What is said of one frame of each stream, (B,) each: see `BoundaryDiscriminator`."""
+    """On one frame of each stream, (B,) each: see `BoundaryDiscriminator`."""
 
     mean: Tensor
     std: Tensor
-    threshold: Tensor
     z: Tensor
+    threshold: Tensor
     positive: Tensor
     ready: Tensor
 
@@ -30,13 +30,13 @@ class Verdicts(NamedTuple):
 def judge(
     errors: Tensor, known: Tensor, queue: Tensor, filled: Tensor, settings: Tensor
 ) -> tuple[Verdicts, Tensor, Tensor]:
-    """Test one error of each stream, then let it join its queue.
+    """Test one error of each stream, then add it to the stream's queue.
 
     Args:
         errors: ε, (B,), float64.
-        known: Whether there is one, (B,), bool; where not, the queue stays as it is.
-        queue: The last errors, the newest last, (B, Δ); of each row the last `filled` count. Δ is the largest
-            of all streams; a stream with a smaller one looks at its last few alone.
+        known: Whether there is one, (B,), bool; if not, the queue stays as it is.
+        queue: The last errors, the newest last, (B, Δ), of which the last `filled` count. Δ is the largest of
+            all streams; a stream with a smaller one looks at fewer.
         filled: How many errors there were, up to Δ, (B,), int64.
         settings: (B, 6), float64, as in `SETTINGS`.
 
@@ -62,4 +62,4 @@ def judge(
     joined = torch.cat([queue[:, 1:], errors[:, None]], dim=1)
     queue = torch.where(joins[:, None], joined, queue)
     filled = torch.where(joins, (filled + 1).clamp_max(length), filled)
-    return Verdicts(mean, std, threshold, z, positive, ready), queue, filled
+    return Verdicts(mean, std, z, threshold, positive, ready), queue, filled

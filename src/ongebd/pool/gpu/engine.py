@@ -4,10 +4,10 @@ A step has three parts, each a graph for each bucket (a number of rows):
 
     embed       pictures → features
     conclude    features, control, state → verdicts, new state
-    anticipate  new state → what the next step needs before its frame is there
+    anticipate  new state → what the next step needs before its frame comes
 
-`anticipate` runs on a stream of its own, beside the next step's `embed`: it looks at the past alone. Rows
-beyond a step's frames belong to a slot that no stream has, so that padding a batch changes nothing.
+`anticipate` needs only the past, so it runs on its own stream beside the next step's `embed`. Rows beyond a
+step's frames belong to a spare slot, so that padding a batch changes nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows
 from ongebd.pool.gpu.cuda import new_event, new_stream, tuned
 from ongebd.pool.gpu.discriminator import SETTINGS, judge
-from ongebd.pool.gpu.scorers import BatchedScorer, Rows
-from ongebd.pool.gpu.views import SpeaksInViews
 
 CONTROL = ("slot", "forced", "time", *SETTINGS)
-"""What each row of a step is told, float64."""
+"""What the device is told of each row of a step, float64; `forced` starts a new epoch."""
 VERDICT = (
     "error",
     "mean",
@@ -38,8 +37,8 @@ VERDICT = (
     "restarted",
     "fault",
 )
-"""What each row of a step says, float64; truth values are 0 and 1. Of a method that speaks in views, `error`
-is what the first one says, and the others' words stand behind these columns."""
+"""What the device reports for each row of a step, float64; truth values are 0 and 1. For a method of several
+views, `error` is what the first one says, and the others' follow these columns."""
 FEATURE_BROKEN, FEATURE_ZERO, SCORE_BROKEN = 1, 2, 3
 """Values of `fault`; 0 is none."""
 
@@ -47,12 +46,12 @@ _PARTS = ("embed", "conclude", "anticipate")
 
 
 class SlotState(NamedTuple):
-    """All that is kept of the streams; the first dimension of each tensor is the slot.
+    """Everything kept of the streams; the first dimension of each tensor is the slot.
 
     Attributes:
         rows: The scorer's.
         prepared: What it computed ahead.
-        seen: Frames since the stream began anew, int64.
+        seen: Frames since the epoch began, int64.
         time: Seconds of the last of them, float64.
         queue: The last errors, float64, (slots, Δ).
         filled: How many there were, up to Δ, int64.
@@ -65,17 +64,29 @@ class SlotState(NamedTuple):
     queue: Tensor
     filled: Tensor
 
-    def bytes_a_slot(self) -> int:
+    @classmethod
+    def new(cls, scorer: BatchedScorer, slots: int, delta: int, device: torch.device) -> SlotState:
+        """State of streams that have seen nothing."""
+        return cls(
+            tuple(row.repeat(slots, *[1] * (row.dim() - 1)) for row in scorer.empty),
+            tuple(row.new_zeros((slots, *row.shape[1:])) for row in scorer.prepare(scorer.empty)),
+            torch.zeros(slots, dtype=torch.int64, device=device),
+            torch.zeros(slots, dtype=torch.float64, device=device),
+            torch.zeros(slots, delta, dtype=torch.float64, device=device),
+            torch.zeros(slots, dtype=torch.int64, device=device),
+        )
+
+    def bytes_per_slot(self) -> int:
         """Of one stream."""
         every = (*self.rows, *self.prepared, self.seen, self.time, self.queue, self.filled)
         return sum(tensor[0].numel() * tensor.element_size() for tensor in every)
 
 
 class Engine:
-    """The device's part of a runtime. Not for use from two threads at once.
+    """The device's part of a runtime. Not for use from two threads together.
 
     Args:
-        network: From pictures (B, S, S, 3) uint8 to features (B, D) float32; None where features are given.
+        network: From pictures (B, S, S, 3) uint8 to features (B, D) float32.
         scorer: The method.
         dim: D.
         size: S, in pixels.
@@ -86,16 +97,16 @@ class Engine:
         compiles: Whether `torch.compile` joins the small kernels of `conclude` and `anticipate`.
 
     Attributes:
+        uploaded: The memory of `control` and `pictures`, so that one copy uploads both.
         control: (most rows, len(CONTROL)), float64: written before a step.
-        pictures: (most rows, S, S, 3), uint8: likewise; None without a network.
-        features: (most rows, D), float32: what `embed` gives, or what is written in its place.
-        verdicts: (most rows, `said`), float64: what a step gives.
-        said: How many numbers a row of verdicts has.
+        pictures: (most rows, S, S, 3), uint8: written before a step.
+        features: (most rows, D), float32: what `embed` gives, or what is written instead.
+        verdicts: (most rows, at least len(VERDICT)), float64: what a step gives.
     """
 
     def __init__(
         self,
-        network: nn.Module | None,
+        network: nn.Module,
         scorer: BatchedScorer,
         *,
         dim: int,
@@ -106,18 +117,15 @@ class Engine:
         device: torch.device,
         compiles: bool,
     ) -> None:
-        self.scorer = scorer
         self.buckets = tuple(buckets)
         self.device = device
         self.graphs = device.type == "cuda"
         self.spare = slots  # the slot of rows that only fill a bucket
-        self._network = network
+        self._network, self._scorer = network, scorer
         most = self.buckets[-1]
-        further = len(scorer.views.delays) - 1 if isinstance(scorer, SpeaksInViews) else 0
-        self.said = len(VERDICT) + further
+        columns = len(VERDICT) + max(0, len(scorer.delays) - 1)
         with torch.inference_mode():
-            self.state = _new_state(scorer, slots + 1, delta, device)
-            # One piece of memory, so that control and pictures go up in one copy.
+            self.state = SlotState.new(scorer, slots + 1, delta, device)
             control_bytes, picture_bytes = most * len(CONTROL) * 8, size * size * 3
             self.uploaded = torch.zeros(
                 control_bytes + most * picture_bytes, dtype=torch.uint8, device=device
@@ -125,34 +133,33 @@ class Engine:
             self.control = self.uploaded[:control_bytes].view(torch.float64).view(most, len(CONTROL))
             self.pictures = self.uploaded[control_bytes:].view(most, size, size, 3)
             self.features = torch.zeros(most, dim, device=device)
-            self.verdicts = torch.zeros(most, self.said, dtype=torch.float64, device=device)
+            self.verdicts = torch.zeros(most, columns, dtype=torch.float64, device=device)
             self._recent = torch.full((most,), self.spare, dtype=torch.int64, device=device)
-        compiled = self.graphs and compiles and scorer.compiles
-        self._compiled = compiled
-        self._concluding: Callable[..., None] = torch.compile(_conclude) if compiled else _conclude
-        self._anticipating: Callable[..., None] = torch.compile(_anticipate) if compiled else _anticipate
+        self._compiled = self.graphs and compiles and scorer.compiles
+        self._conclude: Callable[..., None] = torch.compile(_conclude) if self._compiled else _conclude
+        self._anticipate: Callable[..., None] = torch.compile(_anticipate) if self._compiled else _anticipate
         self._captured: dict[tuple[str, int], torch.cuda.CUDAGraph] = {}
         if self.graphs:
             self.main = new_stream(device)
             self._side = new_stream(device)
             self._concluded, self._anticipated = new_event(), new_event()
-            # What runs beside each other must not share memory.
+            # Parts that run beside each other must not share memory.
             self._pools = {part: torch.cuda.graph_pool_handle() for part in _PARTS}
             self._pools["conclude"] = self._pools["embed"]
 
     def bucket(self, rows: int) -> int:
-        """The smallest number of rows, of those that a step may have, that is enough."""
+        """The smallest allowed number of rows that is enough."""
         return next(bucket for bucket in self.buckets if bucket >= rows)
 
     def embed(self, bucket: int) -> None:
-        """Enqueue the features of what lies in `pictures`; on a GPU on `main`, after `capture`."""
+        """Enqueue the features of `pictures`; on a GPU on `main`, after `capture`."""
         if self.graphs:
             self._captured["embed", bucket].replay()
         else:
             self._run("embed", bucket)
 
     def decide(self, bucket: int) -> None:
-        """Enqueue the verdicts on what lies in `features` and `control`, and what can be computed ahead."""
+        """Enqueue the verdicts on `features` and `control`, and what can be computed ahead."""
         if not self.graphs:
             self._run("conclude", bucket)
             self._run("anticipate", bucket)
@@ -166,7 +173,7 @@ class Engine:
             self._anticipated.record(self._side)
 
     def capture(self, bucket: int, *, embeds: bool) -> None:
-        """Make the graphs of a bucket where they are not made yet; does nothing without a GPU."""
+        """Make the graphs of a bucket that are still missing; does nothing without a GPU."""
         missing = [part for part in _PARTS[not embeds :] if (part, bucket) not in self._captured]
         if not self.graphs or not missing:
             return
@@ -190,42 +197,26 @@ class Engine:
         torch.cuda.synchronize(self.device)
 
     def _run(self, part: str, bucket: int) -> None:
+        recent = self._recent[:bucket]
         if part == "embed":
-            if self._network is None:
-                raise RuntimeError("an engine without a backbone was given pictures")
             with tuned() if self.graphs else nullcontext():
                 self.features[:bucket] = self._network(self.pictures[:bucket])
-            return
-        recent = self._recent[:bucket]
-        if part == "anticipate":
-            self._call(self._anticipating, recent, self.scorer, self.state)
-            return
-        inputs = self.features[:bucket], self.control[:bucket], self.verdicts[:bucket], recent
-        self._call(self._concluding, *inputs, self.scorer, self.state)
+        elif part == "anticipate":
+            self._call(self._anticipate, recent)
+        else:
+            inputs = self.features[:bucket], self.control[:bucket], self.verdicts[:bucket]
+            self._call(self._conclude, *inputs, recent)
 
-    def _call(self, function: Callable[..., None], *given: Tensor | BatchedScorer | SlotState) -> None:
+    def _call(self, function: Callable[..., None], *tensors: Tensor) -> None:
         if not self._compiled:
-            function(*given)
+            function(*tensors, self._scorer, self.state)
             return
-        for tensor in given:
-            if isinstance(tensor, Tensor) and len(tensor) > 1:  # one program for every bucket but the first
+        for tensor in tensors:
+            if len(tensor) > 1:  # one program for every bucket but the first
                 torch._dynamo.maybe_mark_dynamic(tensor, 0)
         # Each model has its own program; the limit on their number is for functions with many shapes.
         with torch._dynamo.config.patch(recompile_limit=256, accumulated_recompile_limit=1024):
-            function(*given)
-
-
-def _new_state(scorer: BatchedScorer, slots: int, delta: int, device: torch.device) -> SlotState:
-    initial = scorer.initial(slots)
-    prepared = scorer.prepare(scorer.initial(1))
-    return SlotState(
-        tuple(rows.clone(memory_format=torch.contiguous_format) for rows in initial),
-        tuple(row.new_zeros((slots, *row.shape[1:])) for row in prepared),
-        torch.zeros(slots, dtype=torch.int64, device=device),
-        torch.zeros(slots, dtype=torch.float64, device=device),
-        torch.zeros(slots, delta, dtype=torch.float64, device=device),
-        torch.zeros(slots, dtype=torch.int64, device=device),
-    )
+            function(*tensors, self._scorer, self.state)
 
 
 def _conclude(
@@ -238,7 +229,7 @@ def _conclude(
 ) -> None:
     """The decision on each row: writes `verdicts`, `recent` (the slots) and the state of those slots.
 
-    A broken feature changes nothing of a stream, but for what it was told to forget.
+    A broken feature changes nothing of a stream except a forced restart.
     """
     slots = control[:, 0].long()
     forced, time = control[:, 1] > 0, control[:, 2]
@@ -250,14 +241,13 @@ def _conclude(
     seen = torch.where(fresh, 0, known_seen)
     filled = torch.where(fresh, 0, known_filled)
     held = tuple(rows[slots] for rows in state.rows)
-    empty = scorer.initial(1)
-    rows = tuple(_where(fresh, none, row) for none, row in zip(empty, held, strict=True))
+    rows = tuple(_where(fresh, empty, row) for empty, row in zip(scorer.empty, held, strict=True))
     prepared = tuple(row[slots] for row in state.prepared)
 
     scores, known, new_rows = scorer.step(features, rows, prepared, seen)
     scores = torch.where(known[:, None], scores.double().view(len(known), -1), 0)
     score, further = scores[:, 0], scores[:, 1:]
-    said, queue, new_filled = judge(score, known, state.queue[slots], filled, control[:, 3:])
+    judged, queue, new_filled = judge(score, known, state.queue[slots], filled, control[:, 3:])
 
     square = features.double().square().sum(1)
     fault = torch.where(torch.isfinite(scores).all(1), 0, SCORE_BROKEN)
@@ -265,24 +255,14 @@ def _conclude(
     fault = torch.where(torch.isfinite(square), fault, FEATURE_BROKEN)
     fine = fault == 0
 
-    for kept, none, old, new in zip(state.rows, empty, held, new_rows, strict=True):
-        kept[slots] = _where(fine, new, _where(forced, none, old)).to(kept.dtype)
+    for kept, empty, old, new in zip(state.rows, scorer.empty, held, new_rows, strict=True):
+        kept[slots] = _where(fine, new, _where(forced, empty, old)).to(kept.dtype)
     state.seen[slots] = torch.where(fine, seen + 1, known_seen)
     state.time[slots] = torch.where(fine, time, state.time[slots])
     state.queue[slots] = _where(fine, queue, state.queue[slots])
     state.filled[slots] = torch.where(fine, new_filled, known_filled)
     recent.copy_(slots)
-    columns = (
-        score,
-        *said[:2],
-        said.z,
-        said.threshold,
-        said.positive,
-        said.ready,
-        known,
-        stepped_back,
-        fault,
-    )
+    columns = (score, *judged, known, stepped_back, fault)  # in the order of VERDICT
     verdicts.copy_(torch.cat([torch.stack([column.double() for column in columns], dim=1), further], dim=1))
 
 

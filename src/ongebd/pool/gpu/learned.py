@@ -1,42 +1,38 @@
-"""The learned methods on B streams at once: `LearnedScorer`, as tensors. Needs torch."""
+"""The learned methods on B streams together: `LearnedScorer`, as tensors. Needs torch."""
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ongebd.estimator.cues import AppearanceCues, cue_names
 from ongebd.estimator.cues.stream import LUMA_DIM
-from ongebd.estimator.learned import COLD, LearnedModel
+from ongebd.estimator.forest import Forest
+from ongebd.estimator.learned import LearnedModel
+from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows
 from ongebd.pool.gpu.cues import BatchedAppearance, BatchedContext, BatchedMotion
-from ongebd.pool.gpu.forest import DeviceForest
-from ongebd.pool.gpu.views import Views
-
-Rows = tuple[Tensor, ...]
 
 
-class BatchedLearned:
+class BatchedLearned(BatchedScorer):
     """Cues, their context, and boosted trees.
 
-    A step says what each view thinks of a frame; which frame that is, and what follows, is told on the host
-    (`ongebd.pool.gpu.views`). Whatever the precision of the backbone, cues are float32 here, and the
-    forest compares float32: its thresholds are sharp.
+    A step says what each view thinks of a frame; the host joins these to scores (`ViewScores`). Cues are
+    float32 whatever the backbone's precision, and the forest compares float32: its thresholds are sharp.
 
     Args:
         model: With its weights.
         dim: D, numbers in a feature, luma included.
         device: Where to compute.
-
-    Attributes:
-        views: How scores are made of what a step says.
     """
 
-    compiles = False  # it can be: one graph of 476 operations, but in three minutes it was not compiled
+    # `torch.compile` makes one graph of its 476 operations, but did not finish within three minutes.
+    compiles = False
 
     def __init__(self, model: LearnedModel, dim: int, device: torch.device) -> None:
         facts = model.facts
         self.name = facts.name
-        self.views = Views(facts.delays, facts.latency, COLD)
+        self.delays, self.latency = facts.delays, facts.latency
         self._network_dim = dim - LUMA_DIM
         names = cue_names(facts.groups)
         kept = [place for place, name in enumerate(AppearanceCues.names) if name in names]
@@ -45,15 +41,8 @@ class BatchedLearned:
         self._motion = BatchedMotion(device) if "motion" in facts.groups else None
         self._context = BatchedContext(len(names), device)
         self._forest = DeviceForest(model.forest, device)
-
-    def initial(self, streams: int) -> Rows:
-        """Nothing seen."""
         parts = (self._appearance, self._motion, self._context)
-        return tuple(rows for part in parts if part is not None for rows in part.initial(streams))
-
-    def prepare(self, state: Rows) -> Rows:
-        """Nothing is computed ahead."""
-        return ()
+        self.empty = tuple(rows for part in parts if part is not None for rows in part.empty)
 
     def step(
         self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor
@@ -63,7 +52,7 @@ class BatchedLearned:
         return self._forest.scores(inputs), seen >= 0, after
 
     def inputs(self, features: Tensor, state: Rows, seen: Tensor) -> tuple[Tensor, Rows]:
-        """What the trees look at, (B, inputs), float32, and the new state; else as `step`."""
+        """What the trees look at, (B, inputs), float32, and the new state."""
         left = iter(state)
         cues: list[Tensor] = []
         after: list[Tensor] = []
@@ -79,3 +68,35 @@ class BatchedLearned:
             after += kept
         inputs, *kept = self._context.step(torch.cat(cues, dim=1), next(left), next(left), seen)
         return inputs, (*after, *kept)
+
+
+class DeviceForest:
+    """Walks all trees level by level, as `Forest.scores` does, with the nodes on the device.
+
+    Inputs and thresholds are compared as float32, so equal inputs reach the same leaves as on the CPU; leaves
+    are summed in float64.
+    """
+
+    def __init__(self, forest: Forest, device: torch.device) -> None:
+        def there(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> Tensor:
+            return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+        self._views = forest.views
+        self._depth = forest.depth
+        self._feature = there(forest.feature.astype(np.int64))
+        self._threshold = there(forest.threshold)
+        self._children = there(np.stack([forest.left, forest.right], axis=1).reshape(-1).astype(np.int64))
+        self._value = there(forest.value)
+        self._root = there(forest.root.astype(np.int64))
+        self._members = there(np.eye(len(forest.judge))[forest.member])  # (trees, members)
+        of_judge = np.bincount(forest.judge)
+        self._judges = there((np.eye(len(forest.view)) / of_judge)[forest.judge])  # (members, judges)
+
+    def scores(self, x: Tensor) -> Tensor:
+        """What each view says: (B, F) float32 → (B, views) float64, each in [0, 1]."""
+        above = (x[:, self._feature] > self._threshold).long()  # (B, nodes): each node asked once
+        at = self._root.expand(len(x), -1)  # (B, trees)
+        for _ in range(self._depth):
+            at = self._children[2 * at + above.gather(1, at)]
+        said = (self._value[at] @ self._members).sigmoid() @ self._judges
+        return said.view(len(x), self._views, -1).amax(dim=2)

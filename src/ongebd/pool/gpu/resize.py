@@ -1,10 +1,10 @@
 """Resizing and cropping on the GPU, as the CPU's swscale does it. Needs torch.
 
-swscale's bicubic is a separable filter, widened when it makes a picture smaller, with a cubic of a = −0.6,
-and the border's pixels repeated; where a line of even length is made half as long or less, its colour (not
-its brightness) is first averaged over pairs of pixels. Here the two directions are two matrix products, and
-only that part of the picture goes up that the crop looks at. What is left of a difference is rounding: a few
-pixels in a hundred differ by one of 255.
+swscale's bicubic is a separable filter, widened when it makes a picture smaller, with a cubic of a = −0.6 and
+the border's pixels repeated. If a line of even length becomes half as long or less, its colour (not its
+brightness) is first averaged over pairs of pixels. Here the two directions are two matrix products, and only
+the part of the picture that the crop looks at is uploaded. Rounding makes a few pixels in a hundred differ by
+one of 255.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from torch import Tensor
 from ongebd.common.geometry import View
 from ongebd.types import ImageU8
 
-_SHARPNESS = -0.6
-"""The cubic's a: swscale's default (its C is 0.6)."""
+Doubles = npt.NDArray[np.float64]
+_SHARPNESS = -0.6  # the cubic's a: swscale's default (its C is 0.6)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,21 +29,15 @@ class CropPlan:
 
     Attributes:
         rows: First and last + 1 of the rows that matter.
-        columns: Likewise.
-        down: The weights over those rows, (S, rows), float64; None where the picture has its size already.
-        across: Over those columns, for the brightness, and then for the colour where that is filtered in
-            another way: (S or 2 S, columns).
+        columns: First and last + 1 of the columns that matter.
+        weights: None if the picture only needs cutting; otherwise two matrices, float64. *Down* weighs the
+            rows, (S, rows). *Across* weighs the columns for the brightness, and then for the colour if it is
+            filtered in another way: (S or 2 S, columns).
     """
 
     rows: tuple[int, int]
     columns: tuple[int, int]
-    down: npt.NDArray[np.float64] | None
-    across: npt.NDArray[np.float64] | None
-
-    @property
-    def resizes(self) -> bool:
-        """Whether there is more to do than to cut."""
-        return self.down is not None
+    weights: tuple[Doubles, Doubles] | None
 
     def cut(self, picture: ImageU8) -> ImageU8:
         """The part of a picture that matters, a view: (rows, columns, 3)."""
@@ -51,28 +45,29 @@ class CropPlan:
 
 
 def plan_crop(height: int, width: int, view: View, input_size: int) -> CropPlan:
-    """The plan for pictures of a size: what a backbone's `crop` does of them.
+    """What a backbone's `crop` does to pictures of one size.
 
     Args:
         height: Of the picture, in pixels.
-        width: Likewise.
+        width: Of the picture, in pixels.
         view: How it is resized before the centre is cut out.
         input_size: S, of the square.
     """
     new_width, new_height = view.size(width, height)
     top, left = (new_height - input_size) // 2, (new_width - input_size) // 2
     if (new_width, new_height) == (width, height):
-        return CropPlan((top, top + input_size), (left, left + input_size), None, None)
+        return CropPlan((top, top + input_size), (left, left + input_size), None)
     down = bicubic_weights(height, new_height)[top : top + input_size]
     lines = [bicubic_weights(width, new_width)]
     if width % 2 == 0 and new_width <= width // 2:
-        lines.append(bicubic_weights(width // 2, new_width) @ _pairs(width))
+        pairs = np.repeat(np.eye(width // 2), 2, axis=1) / 2  # the means of neighbouring pixels
+        lines.append(bicubic_weights(width // 2, new_width) @ pairs)
     across = np.concatenate([line[left : left + input_size] for line in lines])
     rows, columns = _used(down), _used(across)
-    return CropPlan(rows, columns, down[:, slice(*rows)], across[:, slice(*columns)])
+    return CropPlan(rows, columns, (down[:, slice(*rows)], across[:, slice(*columns)]))
 
 
-def bicubic_weights(source: int, target: int) -> npt.NDArray[np.float64]:
+def bicubic_weights(source: int, target: int) -> Doubles:
     """Which pixels of a line of `source` make each of `target` pixels, (target, source); rows sum to one.
 
     >>> bicubic_weights(4, 2).round(3).tolist()
@@ -96,8 +91,8 @@ def resized(pictures: Tensor, down: Tensor, across: Tensor) -> Tensor:
 
     Args:
         pictures: uint8, (N, rows, columns, 3).
-        down: The plan's weights, (S, rows), in the type to compute in.
-        across: Likewise, transposed: (columns, S or 2 S).
+        down: The plan's weights of the rows, (S, rows), in the type to compute in.
+        across: Those of the columns, transposed: (columns, S or 2 S).
 
     Returns:
         uint8, (N, S, S, 3).
@@ -111,18 +106,13 @@ def resized(pictures: Tensor, down: Tensor, across: Tensor) -> Tensor:
     return squares.round().clamp(0, 255).to(torch.uint8).permute(0, 2, 3, 1).contiguous()
 
 
-def _cubic(distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _cubic(distance: Doubles) -> Doubles:
     d, a = distance, _SHARPNESS
     near = (a + 2) * d**3 - (a + 3) * d**2 + 1
     far = a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a
     return np.where(d < 1, near, np.where(d < 2, far, 0.0))
 
 
-def _pairs(length: int) -> npt.NDArray[np.float64]:
-    """The means of neighbouring pixels, two and two, of an even number: (length / 2, length)."""
-    return np.repeat(np.eye(length // 2), 2, axis=1) / 2
-
-
-def _used(weights: npt.NDArray[np.float64]) -> tuple[int, int]:
+def _used(weights: Doubles) -> tuple[int, int]:
     (places,) = np.nonzero(weights.any(axis=0))
     return int(places[0]), int(places[-1]) + 1

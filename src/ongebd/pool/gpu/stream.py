@@ -8,16 +8,17 @@ from typing import Any
 from ongebd.detector.config import StreamConfig, asked_for
 from ongebd.detector.due import Due, in_seconds
 from ongebd.detector.models import Model
-from ongebd.detector.retuning import check_retuning, with_knobs
 from ongebd.pool.gpu.runtime import GpuRuntime
+from ongebd.pool.gpu.uploads import Given
 from ongebd.pool.runtime.base import Work
+from ongebd.pool.stream import retuned
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
 
 class DeviceStream:
-    """Finds event boundaries in one stream on a GPU. Not for use from two threads at once.
+    """Finds event boundaries in one stream on a GPU. Not for use from two threads together.
 
-    It takes a GPU for itself, ready in seconds; for many streams there is `ongebd.StreamPool`.
+    It has its own `GpuRuntime`, ready in seconds; for many streams use `ongebd.StreamPool`.
 
     Args:
         model: A loaded model whose backbone and method have a GPU form.
@@ -28,9 +29,10 @@ class DeviceStream:
         **settings: Single settings by name, as in `StreamConfig`.
 
     Attributes:
-        config: The settings, with the model's own filled in.
+        config: The settings, with the model's defaults filled in.
         runtime: What runs it.
         latency: Seconds of future that a verdict on a frame waits for, as in `OnlineDetector`.
+        due: See `OnlineDetector.due`.
 
     Raises:
         ConfigError: As `GpuRuntime`.
@@ -52,57 +54,51 @@ class DeviceStream:
         self.runtime = GpuRuntime(
             model, device=device, precision=precision, config=self.config, **{**one, **(options or {})}
         )
-        self._lane = self.runtime.open(self.config)
-        self.latency = self._lane.latency
+        self._slot = self.runtime.open(self.config)
+        self.latency = self._slot.detector.latency
+        self.state_bytes = self.runtime.state_bytes
         self.due = Due(self.config.rate())
-
-    @property
-    def state_bytes(self) -> int:
-        """Bytes that are kept of this stream, on the device nearly all."""
-        return self.runtime.state_bytes
 
     def update(self, frame: ImageU8, time: float | Fraction) -> Decision:
         """Take the next frame; see `OnlineDetector.update`."""
-        return self._decided(self.runtime.accept(frame, copy=False), time)
+        return self._decide(self.runtime.accept(frame, copy=False), time)
 
     def update_feature(self, feature: Feature, time: float | Fraction) -> Decision:
-        """Take the next frame's feature, (D,), in place of the picture."""
-        return self._decided(self.runtime.accept_feature(feature), time)
+        """Take the next frame's feature, (D,), instead of the picture."""
+        return self._decide(self.runtime.accept_feature(feature), time)
 
     def drain(self) -> list[Decision]:
-        """The decisions that a look-ahead still held back; see `OnlineDetector.drain`."""
-        return self._lane.drain()
+        """See `OnlineDetector.drain`."""
+        return self._slot.detector.drain()
 
     def flush(self) -> Boundary | None:
-        """Say that the stream is over: the boundary still open, if there is one."""
-        return self._lane.flush()
+        """See `OnlineDetector.flush`."""
+        return self._slot.detector.flush()
 
     def new_epoch(self) -> Boundary | None:
-        """Begin anew after a break in the source; frame numbers go on. Returns what `flush` would."""
+        """See `OnlineDetector.new_epoch`."""
         self.due.restart()
-        self._lane.break_off()
-        return self._lane.new_epoch()
+        self._slot.restart_ahead()
+        return self._slot.detector.new_epoch()
 
     def retune(self, **knobs: float) -> None:
         """Judge with another sensitivity, τ or threshold from the next frame on; see `PoolStream.retune`."""
-        config = self._model.configured(with_knobs(self.config, knobs))
-        check_retuning(self.config, config)
-        self.config = config
-        self._lane.retune_ahead(config)
-        self._lane.retune(config)
+        self.config = retuned(self._model, self.config, knobs)
+        self._slot.retune_ahead(self.config)
+        self._slot.detector.retune(self.config)
 
     def reset(self) -> None:
-        """Forget everything seen: the next frame is the first of a new stream."""
+        """Forget everything: the next frame is the first of a new stream."""
         self.due.restart()
-        self.runtime.release(self._lane)
-        self._lane = self.runtime.open(self.config)
+        self.runtime.release(self._slot)
+        self._slot = self.runtime.open(self.config)
 
     def close(self) -> None:
-        """Give the runtime's threads back."""
+        """Join the runtime's threads."""
         self.runtime.close()
 
-    def _decided(self, given: Any, time: float | Fraction) -> Decision:
-        (outcome,) = self.runtime.begin([Work(self._lane, given, in_seconds(time))]).finish()
+    def _decide(self, given: Given, time: float | Fraction) -> Decision:
+        (outcome,) = self.runtime.begin([Work(self._slot, given, in_seconds(time))]).finish()
         if isinstance(outcome, Exception):
             raise outcome
         return outcome

@@ -1,12 +1,12 @@
-"""What runs many streams of one model: on the CPU, to the bit as a single stream would, or on a GPU.
+"""What runs many streams of one model: on the CPU, or on a GPU.
 
 >>> import numpy as np, ongebd
 >>> from ongebd.pool.runtime import Work, open_runtime
 >>> model = ongebd.load("persistence")
 >>> runtime = open_runtime(model)
->>> lane = runtime.open(model.configured())
+>>> slot = runtime.open(model.configured())
 >>> picture = runtime.accept(np.zeros((120, 160, 3), np.uint8))
->>> runtime.begin([Work(lane, picture, time=0.0)]).finish()[0].is_boundary
+>>> runtime.begin([Work(slot, picture, time=0.0)]).finish()[0].is_boundary
 False
 >>> runtime.close()
 """
@@ -19,10 +19,10 @@ from typing import Any
 
 from ongebd.detector.models import Model
 from ongebd.errors import ConfigError, MissingExtraError
-from ongebd.pool.runtime.base import Lane, Outcome, Runtime, Step, Work
+from ongebd.pool.runtime.base import Outcome, Runtime, Step, StreamSlot, Work
 from ongebd.pool.runtime.cpu import CpuRuntime
 
-__all__ = ["CpuRuntime", "Lane", "Outcome", "Runtime", "Step", "Work", "open_runtime"]
+__all__ = ["CpuRuntime", "Outcome", "Runtime", "Step", "StreamSlot", "Work", "open_runtime"]
 
 
 def open_runtime(
@@ -32,19 +32,18 @@ def open_runtime(
 
     Args:
         model: A loaded model.
-        device: "cpu" is the ordinary way, bit for bit, without torch; "cuda" or "cuda:N" a GPU.
-        precision: In what backbone and method compute: "float32", "bfloat16" or "float16". None takes
-            float32 on the CPU, which knows no other, and float16 on a GPU.
+        device: "cpu", which needs no torch, or a GPU: "cuda" or "cuda:N".
+        precision: Of backbone and method: "float32", "bfloat16" or "float16". None: float32 on the CPU, which
+            knows no other, and float16 on a GPU.
         **options: Those of `CpuRuntime` or `ongebd.pool.gpu.GpuRuntime`.
 
     Raises:
-        ConfigError: The device, the precision or an option is not to be had for this model.
-        MissingExtraError: Torch is not installed, and a GPU was asked for.
+        ConfigError: This model doesn't support the device, the precision or an option.
+        MissingExtraError: A GPU is asked for, and torch is not installed.
     """
     if not isinstance(device, str):
         raise ConfigError(f"device must be cpu, cuda or cuda:N, not {device!r}")
     kind: type[Any] = CpuRuntime
-    given = dict(options)
     if device == "cpu":
         if precision not in (None, "float32"):
             raise ConfigError(f"on the CPU a stream computes in float32, not in {precision}")
@@ -54,8 +53,8 @@ def open_runtime(
         from ongebd.pool.gpu import GpuRuntime
 
         kind = GpuRuntime
-        given |= {"device": device, "precision": precision or "float16"}
-    if unknown := sorted(set(given) - set(signature(kind).parameters)):
-        raise ConfigError(f"device {device}: there is no option {', '.join(unknown)}")
-    runtime: Runtime[Any] = kind(model, **given)
+        options |= {"device": device, "precision": precision or "float16"}
+    if unknown := sorted(set(options) - set(signature(kind).parameters)):
+        raise ConfigError(f"device {device}: unknown option {', '.join(unknown)}")
+    runtime: Runtime[Any] = kind(model, **options)
     return runtime

@@ -1,9 +1,8 @@
 """What runs the streams of one model: the same for the CPU and the GPU.
 
-A runtime takes frames of many streams at once, each stream's in order, and gives the decision on each. It
-owns the memory in which the streams' states lie; a *lane* is one stream's place in it. `begin` starts the
-work on some frames, at most one of each lane, and returns at once; `finish` waits for it. Steps are begun in
-order by one thread and finished in the same order by one thread, which may be another.
+A runtime takes frames of many streams together, each stream's in order, and gives the decision on each.
+`begin` starts the work on some frames, at most one of each stream, and returns immediately; `Step.finish`
+waits for it. One thread begins steps, and one thread, which may be another, finishes them in the same order.
 """
 
 from __future__ import annotations
@@ -19,78 +18,86 @@ from ongebd.backbones import FrameError
 from ongebd.detector.config import StreamConfig
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
-L = TypeVar("L", bound="Lane")
+Slot = TypeVar("Slot", bound="StreamSlot")
 
 Outcome = Decision | Exception
-"""What became of a frame: the decision on it, or why there is none; the stream is then as before it."""
+"""The decision on a frame, or why there is none; the stream is then as it was before the frame."""
+
+Window = tuple[int, int, int, int]
+"""Part of a picture: first row, last row + 1, first column, last column + 1."""
 
 
 @dataclass(frozen=True, slots=True)
-class Work(Generic[L]):
-    """One frame of one lane.
+class Work(Generic[Slot]):
+    """One frame of one stream.
 
     Attributes:
-        lane: Whose.
-        given: What `accept` or `accept_feature` made of the frame.
+        slot: The stream's.
+        given: What `accept` or `accept_feature` returned for the frame.
         time: Seconds.
     """
 
-    lane: L
+    slot: Slot
     given: Any
     time: float
 
 
-class Lane(Protocol):
-    """One stream in a runtime. What it does to the stream happens in the order of `Step.finish`.
-
-    Attributes:
-        config: Its settings, every one filled in.
-    """
+class SlotDetector(Protocol):
+    """What a slot knows of its stream after the last step finished; `OnlineDetector` is one."""
 
     config: StreamConfig
-
-    @property
-    def latency(self) -> float:
-        """Seconds of future that a verdict waits for, as in `OnlineDetector`."""
+    latency: float
 
     @property
     def state_bytes(self) -> int:
         """Bytes that the method keeps of the stream, wherever they lie."""
 
     def drain(self) -> list[Decision]:
-        """The decisions that a look-ahead still held back; see `OnlineDetector.drain`."""
+        """See `OnlineDetector.drain`."""
 
     def flush(self) -> Boundary | None:
-        """The boundary still open; see `OnlineDetector.flush`."""
-
-    def break_off(self) -> None:
-        """A new epoch begins with the next frame that is begun. Called in the order of `Runtime.begin`."""
+        """See `OnlineDetector.flush`."""
 
     def new_epoch(self) -> Boundary | None:
-        """The same in the order of `Step.finish`; returns what `flush` would."""
+        """See `OnlineDetector.new_epoch`."""
+
+    def retune(self, config: StreamConfig, /) -> None:
+        """See `OnlineDetector.retune`."""
+
+
+class StreamSlot(Protocol):
+    """A stream's place in a runtime.
+
+    Steps begin before others have finished, so epochs and other knobs come in two parts: the functions here
+    are called in the order of `Runtime.begin`, those of `detector` in the order of `Step.finish`.
+    """
+
+    @property
+    def detector(self) -> SlotDetector:
+        """What decides on the stream's frames."""
+
+    def restart_ahead(self) -> None:
+        """The next frame that is begun starts a new epoch."""
 
     def retune_ahead(self, config: StreamConfig) -> None:
-        """Other settings, by `check_retuning`, for what is begun from now on. In the order of `begin`."""
-
-    def retune(self, config: StreamConfig) -> None:
-        """The same in the order of `Step.finish`."""
+        """Use other knobs for the frames that are begun from now on."""
 
 
 class Step(Protocol):
     """Work that was begun."""
 
-    def finish(self) -> list[Outcome]:
+    def finish(self) -> Sequence[Outcome]:
         """Wait for it; the outcomes in the order of the work."""
 
 
-class Runtime(Protocol[L]):
+class Runtime(Protocol[Slot]):
     """Runs the streams of one model.
 
     Attributes:
         device: "cpu", or a torch device.
-        precision: In what backbone and method compute: "float32", "bfloat16" or "float16".
+        precision: Of backbone and method: "float32", "bfloat16" or "float16".
         max_batch: The most frames in one step.
-        depth: How many steps may be under way at once.
+        depth: How many steps may be under way together.
     """
 
     device: str
@@ -98,65 +105,58 @@ class Runtime(Protocol[L]):
     max_batch: int
     depth: int
 
-    def open(self, config: StreamConfig) -> L:
-        """A place for a new stream.
-
-        Args:
-            config: Every setting filled in.
+    def open(self, config: StreamConfig) -> Slot:
+        """A slot for a new stream, whose settings are all filled in.
 
         Raises:
-            ConfigError: There is no place left, or a setting cannot be had here.
+            ConfigError: No slot is free, or the runtime doesn't support a setting.
         """
 
-    def release(self, lane: L) -> None:
-        """Give a stream's place back, after its last step was finished."""
+    def release(self, slot: Slot) -> None:
+        """Free a slot after its last step has finished."""
 
     def accept(self, picture: ImageU8, copy: bool = True) -> Any:
-        """Check a picture and keep what is needed of it. May be called from any thread.
+        """Check a picture and keep what is needed of it; any thread may call this.
 
         Args:
             picture: Upright, RGB, uint8, (height, width, 3).
-            copy: Keep a copy; otherwise the picture must stay as it is until its outcome is there.
+            copy: Keep a copy; otherwise the picture must not change until its outcome is known.
 
         Raises:
-            FrameError: It is no such picture.
-        """
-
-    def window(self, height: int, width: int) -> Window:
-        """The part of pictures of a size that is looked at."""
-
-    def pin(self, memory: npt.NDArray[np.uint8]) -> Any:
-        """Prepare memory, (bytes,), of which many pictures will be parts, for `accept_window`."""
-
-    def accept_window(self, pixels: ImageU8, height: int, width: int, pinned: Any = None) -> Any:
-        """Keep that part of a picture, not a copy; what `accept` of the whole picture with no copy keeps.
-
-        Args:
-            pixels: The part.
-            height: Of the whole picture.
-            width: Likewise.
-            pinned: What `pin` made of the memory in which it lies.
+            FrameError: It is not such a picture.
         """
 
     def accept_feature(self, feature: Feature) -> Any:
-        """The same for a feature, (D,), in place of a picture."""
+        """Keep a feature, (D,), instead of a picture."""
 
-    def begin(self, work: Sequence[Work[L]]) -> Step:
-        """Start a step: at most `max_batch` frames, at most one of each lane."""
+    def window(self, height: int, width: int) -> Window:
+        """The part of a picture of that size that the backbone looks at."""
+
+    def pin(self, memory: npt.NDArray[np.uint8]) -> Any:
+        """Prepare memory, (bytes,), that will hold many pictures, for `accept_window`."""
+
+    def accept_window(self, pixels: ImageU8, height: int, width: int, pinned: Any = None) -> Any:
+        """Keep the `window` of a picture without a copy.
+
+        Args:
+            pixels: The window's pixels.
+            height: Of the whole picture.
+            width: Of the whole picture.
+            pinned: What `pin` returned for the memory that holds the pixels.
+        """
+
+    def begin(self, work: Sequence[Work[Slot]]) -> Step:
+        """Start a step: at most `max_batch` frames, at most one of each slot."""
 
     def close(self) -> None:
-        """Give threads and memory back. All steps must be finished."""
-
-
-Window = tuple[int, int, int, int]
-"""Of a picture: first and last + 1 of some rows, first and last + 1 of some columns."""
+        """Release threads and memory. All steps must have finished."""
 
 
 def check_picture(picture: ImageU8) -> ImageU8:
-    """An upright RGB picture, or an error that says what was given.
+    """An upright RGB picture as an array.
 
     Raises:
-        FrameError: It is not uint8 of shape (height, width, 3), or empty.
+        FrameError: It is not uint8 of shape (height, width, 3), or it is empty.
     """
     picture = np.asarray(picture)
     if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or 0 in picture.shape:

@@ -1,4 +1,4 @@
-"""The kernel of `depthwise`, in Triton's language; importing it needs Triton."""
+"""The GPU kernels of our own, in Triton's language; importing them needs Triton."""
 
 import triton
 import triton.language as tl
@@ -42,3 +42,14 @@ def depthwise_kernel(
     total = tl.minimum(tl.maximum(total, 0.0), 6.0)
     out = ((picture * rows + row) * columns + column)[:, None] * channels + channel[None, :]
     tl.store(y + out, total.to(y.dtype.element_ty), mask=(column < columns)[:, None] & there[None, :])
+
+
+@triton.jit
+def gather_kernel(addresses, out, words: tl.constexpr, block: tl.constexpr):
+    """A block of one row: what lies at the row's address, on the host or here, as words of `out`'s type."""
+    row = tl.program_id(0).to(tl.int64)
+    word = tl.program_id(1) * block + tl.arange(0, block)
+    source = tl.load(addresses + row).to(tl.pointer_type(out.dtype.element_ty))
+    source = tl.multiple_of(source, 16)
+    there = word < words
+    tl.store(out + row * words + word, tl.load(source + word, mask=there), mask=there)

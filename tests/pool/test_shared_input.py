@@ -15,7 +15,6 @@ import pytest
 
 import ongebd
 from ongebd.errors import ConfigError, FeatureError, OngebdError
-from ongebd.pool.ring import HEAD, PID
 
 SPAWN = multiprocessing.get_context("spawn")
 SHAPE = (256, 300)
@@ -79,10 +78,10 @@ def test_other_processes_get_the_decisions_that_threads_of_this_one_get():
         pool.wait()
     with ongebd.StreamPool("window-mean", on_result=(there := []).append) as pool:
         streams = [pool.add(name=k, max_pending=3) for k in range(3)]
-        with pool.door(streams, SHAPE, slots=3) as door:
+        with pool.shared_input(streams, SHAPE, slots=3) as shared:
             children = [
-                SPAWN.Process(target=give, args=(door.handles[:2], 0)),
-                SPAWN.Process(target=give, args=(door.handles[2:], 2)),
+                SPAWN.Process(target=give, args=(shared.handles[:2], 0)),
+                SPAWN.Process(target=give, args=(shared.handles[2:], 2)),
             ]
             for child in children:
                 child.start()
@@ -91,23 +90,23 @@ def test_other_processes_get_the_decisions_that_threads_of_this_one_get():
             assert [child.exitcode for child in children] == [0, 0]
         pool.wait()
         assert pool.counts() == type(pool.counts())(3 * COUNT, 0, 3 * COUNT, 0)
-        assert door.dropped == [0, 0, 0]
-        assert door.lost == 0
+        assert shared.dropped == [0, 0, 0]
+        assert shared.lost == 0
     assert told(there) == told(here)
     assert any(decision is not None and decision.onset for decision, _, _ in told(here)[1]), "something fires"
 
 
 def test_a_process_that_is_killed_leaves_what_it_gave_and_its_stream_begins_anew(pool):
     stream = pool.add(max_pending=4)
-    with pool.door([stream], SHAPE) as door:
-        path = Path(door.handles[0].path)
-        child = SPAWN.Process(target=give_some_and_wait, args=(door.handles[0], 10))
+    with pool.shared_input([stream], SHAPE) as shared:
+        path = Path(shared.handles[0].path)
+        child = SPAWN.Process(target=give_some_and_wait, args=(shared.handles[0], 10))
         child.start()
         wait_until(lambda: stream.counts().decided == 10)
         os.kill(child.pid, signal.SIGKILL)  # not reaped yet: a zombie is dead too
-        wait_until(lambda: door.lost == 1)
+        wait_until(lambda: shared.lost == 1)
         child.join()
-        with door.handles[0].open() as next_one:
+        with shared.handles[0].open() as next_one:
             next_one.submit(picture(0, 0), 0.0)
         pool.wait(10)
         wait_until(lambda: stream.counts().decided == 11)
@@ -120,62 +119,62 @@ def test_a_process_that_is_killed_leaves_what_it_gave_and_its_stream_begins_anew
 def test_a_frame_without_a_slot_waits_or_is_dropped_and_counted(pool):
     streams = [pool.add(max_pending=2), pool.add(max_pending=2)]
     for stream in streams:
-        with pool.door([stream], SHAPE, slots=2, when_full="drop-newest") as door:
-            door._stop.set()  # nobody takes
-            door._thread.join()
-            with door.handles[0].open() as producer:
+        with pool.shared_input([stream], SHAPE, slots=2, when_full="drop-newest") as shared:
+            shared._stop.set()  # nobody takes
+            shared._thread.join()
+            with shared.handles[0].open() as producer:
                 assert [producer.submit(picture(0, n), n / 24) for n in range(4)] == [
                     True,
                     True,
                     False,
                     False,
                 ]
-                assert producer.dropped == door.dropped[0] == 2
-            door._stop.clear()
-            door._thread = type(door._thread)(target=door._watch)
-            door._thread.start()
+                assert producer.dropped == shared.dropped[0] == 2
+            shared._stop.clear()
+            shared._thread = type(shared._thread)(target=shared._watch)
+            shared._thread.start()
         pool.wait(10)
         assert stream.counts().decided == 2
 
 
-def test_what_a_door_cannot_take_is_refused(pool):
+def test_what_a_shared_input_cannot_take_is_refused(pool):
     stream = pool.add(max_pending=4)
-    with pytest.raises(ConfigError, match="lets 4 frames wait, fewer than the door's 9 slots"):
-        pool.door([stream], SHAPE, slots=9)
+    with pytest.raises(ConfigError, match="lets 4 frames wait, fewer than the 9 slots"):
+        pool.shared_input([stream], SHAPE, slots=9)
     for settings, message in (
         ({"slots": 0}, "slots must be 1 or more"),
         ({"when_full": "drop-oldest"}, "must be block or drop-newest"),
     ):
         with pytest.raises(ConfigError, match=message):
-            pool.door([stream], SHAPE, **settings)
+            pool.shared_input([stream], SHAPE, **settings)
     with pytest.raises(ConfigError, match="shape must be"):
-        pool.door([stream], (0, 5))
+        pool.shared_input([stream], (0, 5))
     with pytest.raises(ConfigError, match="needs a stream"):
-        pool.door([], SHAPE)
-    with pool.door([stream], SHAPE) as door:
-        producer = door.handles[0].open()
-        with pytest.raises(FeatureError, match=r"this door takes uint8 of \(256, 300, 3\)"):
+        pool.shared_input([], SHAPE)
+    with pool.shared_input([stream], SHAPE) as shared:
+        producer = shared.handles[0].open()
+        with pytest.raises(FeatureError, match=r"wanted uint8 of \(256, 300, 3\)"):
             producer.submit(np.zeros((4, 4, 3), np.uint8), 0.0)
         with pytest.raises(ConfigError, match="a number"):
             producer.submit(picture(0, 0), float("nan"))
-        assert not door._shared.counters[0, HEAD]
-        assert door._shared.counters[0, PID] == os.getpid()
+        assert not shared._shared.head[0]
+        assert shared._shared.pid[0] == os.getpid()
         producer.close()
         wait_until(lambda: not stream.open)
         with pytest.raises(OngebdError, match="closed"):
             producer.submit(picture(0, 0), 0.0)
         with pytest.raises(OngebdError, match="closed; add another"):
-            door.handles[0].open()
+            shared.handles[0].open()
     with pytest.raises(OngebdError, match="closed"):
         producer.submit(picture(0, 0), 0.0)
 
 
-def test_a_door_has_one_thread_and_leaves_none(pool):
+def test_a_shared_input_has_one_thread_and_leaves_none(pool):
     before = threading.active_count()
-    door = pool.door([pool.add(max_pending=4) for _ in range(5)], SHAPE)
+    shared = pool.shared_input([pool.add(max_pending=4) for _ in range(5)], SHAPE)
     assert threading.active_count() == before + 1
-    door.close()
-    door.close()
+    shared.close()
+    shared.close()
     assert threading.active_count() == before
 
 

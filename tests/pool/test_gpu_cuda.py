@@ -1,4 +1,4 @@
-"""Pictures that a GPU reads where a door's processes put them."""
+"""Pictures that a GPU reads where other processes put them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ torch = pytest.importorskip("torch", reason="the extra `train` is not installed"
 pytest.importorskip("onnx", reason="the extra `train` is not installed")
 
 import ongebd  # noqa: E402
-from ongebd.pool.gpu.pinned import Pinned, address_of, available, gather, pin  # noqa: E402
+from ongebd.pool.gpu.cuda import Pinned, address_of, gather, pin, triton_available  # noqa: E402
 
-needs_gpu = pytest.mark.skipif(not available(), reason="there is no GPU here, or no Triton")
+needs_gpu = pytest.mark.skipif(not triton_available(), reason="there is no GPU here, or no Triton")
 
 
 def test_without_a_gpu_nothing_is_pinned_and_every_picture_is_copied():
@@ -24,7 +24,7 @@ def test_without_a_gpu_nothing_is_pinned_and_every_picture_is_copied():
     assert address_of(pictures[0], None) == 0
 
 
-def shared(size: int) -> np.ndarray:
+def shared_memory(size: int) -> np.ndarray:
     memory = np.frombuffer(mmap.mmap(-1, size), np.uint8)
     memory[:] = np.random.default_rng(size).integers(0, 256, size, dtype=np.uint8)
     return memory
@@ -34,7 +34,7 @@ def shared(size: int) -> np.ndarray:
 @pytest.mark.parametrize("size", [48, 224 * 224 * 3, 1001 * 3, 70_001])
 def test_what_lies_in_pinned_memory_arrives_in_the_order_asked_for(size):
     slot = -(-size // 64) * 64
-    slots = shared(5 * slot).reshape(5, slot)
+    slots = shared_memory(5 * slot).reshape(5, slot)
     pinned = Pinned(slots.reshape(-1), torch.device("cuda"))
     pictures = slots[:, :size]
     order = [3, 0, 4]
@@ -47,7 +47,7 @@ def test_what_lies_in_pinned_memory_arrives_in_the_order_asked_for(size):
 
 @needs_gpu
 def test_memory_is_free_to_be_pinned_again_once_nobody_holds_it():
-    memory = shared(1 << 20)
+    memory = shared_memory(1 << 20)
     first = Pinned(memory, torch.device("cuda"))
     with pytest.raises(RuntimeError, match="already"):
         Pinned(memory, torch.device("cuda"))
@@ -66,17 +66,17 @@ def give(handle, seed, count):
 
 @needs_gpu
 @pytest.mark.parametrize("shape", [(224, 256), (256, 455), (360, 481)])
-def test_a_door_gives_the_decisions_of_pictures_that_were_copied(shape):
+def test_a_shared_input_gives_the_decisions_of_pictures_that_were_copied(shape):
     model, count, streams = ongebd.load("window-mean"), 12, 12
     with ongebd.StreamPool(model, device="cuda", max_batch=16) as pool:
         copied = [pool.add(name=number) for number in range(streams)]
         read = [pool.add(name=number, max_pending=4) for number in range(streams)]
-        with pool.door(read, shape, slots=4) as door:
-            assert all(given.address for ring in door._given for given in ring)
+        with pool.shared_input(read, shape, slots=4) as shared:
+            assert all(given.address for ring in shared._given for given in ring)
             spawn = multiprocessing.get_context("spawn")
             children = [
                 spawn.Process(target=give, args=(handle, seed, count))
-                for seed, handle in enumerate(door.handles)
+                for seed, handle in enumerate(shared.handles)
             ]
             for child in children[:4]:
                 child.start()
