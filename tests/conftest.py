@@ -15,6 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from ongebd.backbones import Features, FramesU8
+from ongebd.backbones.base import resize_and_crop
+from ongebd.common.geometry import Fit
+
 Picture = npt.NDArray[np.uint8]
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -172,3 +176,30 @@ def _set_display_matrix(path: Path, a: float, b: float, c: float, d: float) -> N
     values = [round(v * 65536) for v in (a, b, 0, c, d, 0, 0, 0)]
     struct.pack_into(">9i", data, matrix, *values, 1 << 30)
     path.write_bytes(data)
+
+
+class MeanColours:
+    """Mean colour of each of sixteen squares: 48 numbers a frame."""
+
+    name = "mean-colours"
+    identity = "mean-colours@1"
+    dim = 48
+    input_size = 32
+    resize_size = 36
+    view = Fit(36)
+
+    def __init__(self) -> None:
+        self.calls: list[int] = []
+
+    def crop(self, rgb: np.ndarray) -> np.ndarray:
+        return resize_and_crop(rgb, self.resize_size, self.input_size)
+
+    def embed(self, frames: FramesU8) -> Features:
+        self.calls.append(len(frames))
+        squares = frames.reshape(len(frames), 4, 8, 4, 8, 3).astype(np.float32)
+        return squares.mean(axis=(2, 4)).reshape(len(frames), self.dim) + 1.0
+
+
+@pytest.fixture
+def backbone() -> MeanColours:
+    return MeanColours()

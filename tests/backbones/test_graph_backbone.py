@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ongebd import backbones
-from ongebd.backbones.graph_backbone import GraphBackbone, on_cpu_runtime
+from ongebd.backbones.onnx_backbone import GraphBackbone, on_cpu_runtime
 from ongebd.detector import load
 from ongebd.detector.openvino import on_cpu_runtime as model_on_cpu_runtime
 from ongebd.errors import ConfigError, MissingExtraError
@@ -45,7 +45,7 @@ class TestOpenVino:
         try:
             found = ours.embed(pictures)
         except ConfigError as problem:
-            assert "does not compute in bfloat16" in str(problem)  # noqa: PT017 - either is right
+            assert "can't compute in bfloat16" in str(problem)  # noqa: PT017 - either is right
             return
         wanted = plain.embed(pictures)
         assert found.dtype == np.float32
@@ -75,8 +75,8 @@ def test_a_model_on_openvino_is_a_model():
     ("runtime", "precision", "said"),
     [
         ("tensorrt", "float32", "runtime must be onnxruntime or openvino, not 'tensorrt'"),
-        ("onnxruntime", "bfloat16", "onnxruntime computes in float32 here, not in bfloat16"),
-        ("openvino", "int8", "on the CPU networks compute in float32 or bfloat16, not in int8"),
+        ("onnxruntime", "bfloat16", "onnxruntime computes in float32 only, not in bfloat16"),
+        ("openvino", "int8", "the CPU computes in float32 or bfloat16, not in int8"),
     ],
 )
 def test_what_there_is_not(runtime, precision, said):
@@ -85,7 +85,7 @@ def test_what_there_is_not(runtime, precision, said):
 
 
 def test_a_gpu_has_none(pictures):
-    with pytest.raises(ConfigError, match="openvino runs it on the CPU"):
+    with pytest.raises(ConfigError, match="openvino runs on the CPU only"):
         backbones.get(runtime="openvino", device="cuda")
 
 
@@ -122,7 +122,7 @@ class TestTorchNetworks:
         from ongebd.backbones.torch_backbone import TorchBackbone
 
         own = TorchBackbone("own", torch.nn.Conv2d(3, 4, 1), dim=4, input_size=8, resize_size=8)
-        with pytest.raises(ConfigError, match="own: there is no graph of this backbone"):
+        with pytest.raises(ConfigError, match="own: can't run on another runtime"):
             on_cpu_runtime(own)
 
     def test_an_anticipator_by_openvino(self, tmp_path):

@@ -53,10 +53,10 @@ def test_a_picture_of_the_right_size_is_copied():
 
 
 def test_it_has_one_session_with_the_other_and_another_identity():
-    assert WHOLE._network.name == CENTRE.name
+    assert WHOLE.network.name == CENTRE.name
     assert WHOLE.identity.partition("@")[2] == CENTRE.identity.partition("@")[2]
     assert WHOLE.identity != CENTRE.identity
-    assert WHOLE._network is backbones.get("efficientnet_lite0")
+    assert WHOLE.network is backbones.get("efficientnet_lite0")
 
 
 def test_readers_are_told_how_each_looks():

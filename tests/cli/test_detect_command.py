@@ -134,8 +134,8 @@ def test_the_default_model_says_what_it_was_set_to_and_draws_it(
         (["--format", "jsonl,csv"], "add --out"),
         (["--sensitivty", "1"], "--sensitivty"),
         (["--runtime", "tensorrt"], "runtime must be onnxruntime or openvino, not 'tensorrt'"),
-        (["--precision", "int8"], "on the CPU networks compute in float32 or bfloat16, not in int8"),
-        (["--precision", "bfloat16"], "onnxruntime computes in float32 here, not in bfloat16; take openvino"),
+        (["--precision", "int8"], "the CPU computes in float32 or bfloat16, not in int8"),
+        (["--precision", "bfloat16"], "onnxruntime computes in float32 only, not in bfloat16; use openvino"),
         (["--model", "clock", "--runtime", "onnxruntime"], "clock has no network that another runtime"),
     ],
 )
@@ -192,7 +192,7 @@ def test_in_a_batch_the_good_ones_go_on_and_the_bad_ones_are_named(
     assert status == 2
     err = capfd.readouterr().err
     assert "gone.mp4: no such file" in err
-    assert "notes.mp4: is not a video" in err
+    assert "notes.mp4: can't read it as a video" in err
     assert "2 of 3 sources failed" in err
     assert [p.name for p in out.iterdir()] == ["two shots.jsonl"]
 

@@ -90,12 +90,12 @@ def test_a_corrupt_video_is_a_failure_and_no_exception(clips: list[str]) -> None
     answer = ask(worker(FEATURES), clips[2])
     assert isinstance(answer, Answer)
     assert isinstance(answer.result, Failure)
-    assert "is not a video" in answer.result.reason
+    assert "can't read it as a video" in answer.result.reason
     found = ask(worker(BOUNDARIES), clips[2])
     assert isinstance(found, Answer)
     assert isinstance(found.result, Found)
     assert found.result.files == {}
-    assert "is not a video" in (found.result.failed or "")
+    assert "can't read it as a video" in (found.result.failed or "")
 
 
 def test_a_fault_of_the_program_is_told_with_its_traceback() -> None:

@@ -15,7 +15,7 @@ NAME = "decode-in-test"
 
 
 def running() -> bool:
-    return any(thread.name == NAME for thread in threading.enumerate())
+    return any(thread.name.startswith(NAME) for thread in threading.enumerate())
 
 
 def wait_until(true, seconds: float = 5.0) -> bool:

@@ -40,7 +40,7 @@ def test_openvino_computes_in_what_is_asked_for_or_says_that_it_cannot(film, mod
         ours = ongebd.detect(film, model, runtime="openvino", precision=precision).decisions
     except ConfigError as problem:
         assert precision == "bfloat16"
-        assert str(problem) == "this processor does not compute in bfloat16; take float32"  # noqa: PT017
+        assert str(problem) == "this processor can't compute in bfloat16; use float32"  # noqa: PT017
         return
     assert len(ours) == len(usual)
     apart = max(abs(one.error - other.error) for one, other in zip(ours, usual, strict=True))
@@ -50,11 +50,11 @@ def test_openvino_computes_in_what_is_asked_for_or_says_that_it_cannot(film, mod
 def test_what_the_processor_lacks_is_told_before_a_source_is_opened(stub_model, monkeypatch):
     class Lacking(type(stub_model.backbone)):
         def embed(self, frames):
-            raise ConfigError("this processor does not compute in bfloat16; take float32")
+            raise ConfigError("this processor can't compute in bfloat16; use float32")
 
     lacking = replace(stub_model, backbone=Lacking())
     monkeypatch.setattr("ongebd.detector.openvino.on_cpu_runtime", lambda *_: lacking)
-    with pytest.raises(ConfigError, match="this processor does not"):
+    with pytest.raises(ConfigError, match="this processor can't"):
         ongebd.detect("no such file.mp4", stub_model, runtime="openvino", precision="bfloat16")
 
 

@@ -1,4 +1,4 @@
-"""A backbone that computes nothing to speak of, and a folder of small videos."""
+"""A folder of small videos."""
 
 from __future__ import annotations
 
@@ -7,37 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from ongebd.backbones import Features, FramesU8
-from ongebd.backbones.preprocess import resize_and_crop
-from ongebd.common.geometry import Fit
-
-
-class MeanColours:
-    """Mean colour of each of sixteen squares: 48 numbers a frame."""
-
-    name = "mean-colours"
-    identity = "mean-colours@1"
-    dim = 48
-    input_size = 32
-    resize_size = 36
-    view = Fit(36)
-
-    def __init__(self) -> None:
-        self.calls: list[int] = []
-
-    def crop(self, rgb: np.ndarray) -> np.ndarray:
-        return resize_and_crop(rgb, self.resize_size, self.input_size)
-
-    def embed(self, frames: FramesU8) -> Features:
-        self.calls.append(len(frames))
-        squares = frames.reshape(len(frames), 4, 8, 4, 8, 3).astype(np.float32)
-        return squares.mean(axis=(2, 4)).reshape(len(frames), self.dim) + 1.0
-
-
-@pytest.fixture
-def backbone() -> MeanColours:
-    return MeanColours()
 
 
 @pytest.fixture

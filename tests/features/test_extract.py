@@ -226,7 +226,7 @@ def test_a_full_disk_stops_the_run_with_one_error(
 
     threads = threading.active_count()
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StoreError, match="'v002' could not be written: No space left on device"):
+    with pytest.raises(StoreError, match="can't write 'v002': No space left on device"):
         run(clips, store, backbone, jobs=2)
     monkeypatch.undo()
     assert threading.active_count() == threads
@@ -257,7 +257,7 @@ def test_features_of_another_backbone_are_refused(tmp_path: Path, backbone: obje
 
 @pytest.mark.parametrize("name", ["jobs", "workers", "batch"])
 def test_at_least_one_of_everything(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"{name} must be 1 or more, not 0"):
+    with pytest.raises(ConfigError, match=f"{name} must be at least 1, not 0"):
         ExtractConfig(**{name: 0})
 
 

@@ -129,7 +129,7 @@ def test_a_bad_video_makes_the_status_2_and_stands_in_failures(
         (["--backbone", "tsn-kinetics"], "needs --weights FILE"),
         (["--weights", "x.pth"], "leave out --weights"),
         (["--device", "cuda"], "leave out --device"),
-        (["--jobs", "0"], "jobs must be 1 or more"),
+        (["--jobs", "0"], "jobs must be at least 1"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_in_one_line(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ongebd
-from ongebd.backbones.preprocess import squash
+from ongebd.backbones.base import squash
 from ongebd.common.geometry import Squash
 from ongebd.errors import FeatureError
 from ongebd.estimator.cues import Context, CueStream, cue_names

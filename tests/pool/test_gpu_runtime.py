@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ongebd
-from ongebd.backbones.preprocess import resize_and_crop
+from ongebd.backbones.base import resize_and_crop
 from ongebd.common.geometry import Fit
 from ongebd.detector import Model, StreamConfig
 from ongebd.errors import ConfigError, FeatureError

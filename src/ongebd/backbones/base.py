@@ -1,4 +1,4 @@
-"""What every backbone offers."""
+"""What every backbone offers, and how any picture becomes the square that a network takes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+from av import VideoFrame
+from av.video.reformatter import Interpolation, VideoReformatter
 
-from ongebd.common.geometry import View
+from ongebd.common.geometry import View, fit_short_side
 from ongebd.errors import FeatureError
+from ongebd.types import ImageU8
 
 Features = npt.NDArray[np.float32]
 """Features of several frames, shape (N, D)."""
@@ -18,11 +21,11 @@ FramesU8 = npt.NDArray[np.uint8]
 
 
 class FrameError(FeatureError, ValueError):
-    """A picture from which no feature can be made: wrong type or shape."""
+    """A picture of the wrong type or shape."""
 
 
 class Backbone(Protocol):
-    """A stateless function from pictures to features, safe to call from several threads at once."""
+    """A stateless function from pictures to features, safe to call from several threads."""
 
     @property
     def name(self) -> str:
@@ -34,7 +37,7 @@ class Backbone(Protocol):
 
     @property
     def input_size(self) -> int:
-        """Height and width, in pixels, of the pictures that `embed` takes."""
+        """Height and width S, in pixels, of the pictures that `embed` takes."""
 
     @property
     def view(self) -> View:
@@ -42,33 +45,88 @@ class Backbone(Protocol):
 
     @property
     def resize_size(self) -> int:
-        """Length of the shorter side, in pixels, of a picture that was resized so."""
+        """Length of the shorter side, in pixels, of a picture resized like that."""
 
     @property
     def identity(self) -> str:
-        """Name and weights, `"efficientnet_lite0@93756ab5d121"`: features compare only where these agree."""
+        """Name and weights, `"efficientnet_lite0@93756ab5d121"`: features compare only if these agree."""
 
-    def crop(self, rgb: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        """An upright picture (height, width, 3) of any size, made into one (S, S, 3) for `embed`."""
+    def crop(self, rgb: ImageU8) -> ImageU8:
+        """Make an upright picture (height, width, 3) of any size into one (S, S, 3) for `embed`.
+
+        Raises:
+            FrameError: Another type or shape.
+        """
 
     def embed(self, frames: FramesU8) -> Features:
-        """Features (N, D) of pictures (N, S, S, 3), S being `input_size`."""
+        """Features (N, D) of pictures (N, S, S, 3), RGB, not normalised; N may be 0.
+
+        Raises:
+            FrameError: Another type or shape.
+        """
 
 
 def check_frames(frames: FramesU8, size: int) -> FramesU8:
-    """The pictures as `embed` wants them, or an error that says what was given.
-
-    Args:
-        frames: Expected to be uint8, shape (N, size, size, 3).
-        size: Height and width, in pixels.
+    """The pictures (N, size, size, 3), contiguous.
 
     Raises:
-        FrameError: Another type or shape.
+        FrameError: They have another type or shape.
     """
     frames = np.asarray(frames)
     if frames.dtype != np.uint8 or frames.ndim != 4 or frames.shape[1:] != (size, size, 3):
-        wanted = f"uint8 of shape (N, {size}, {size}, 3), RGB"
         raise FrameError(
-            f"embed: frames are {frames.dtype} of shape {frames.shape}, wanted {wanted}; `crop` makes them so"
+            f"embed: frames are {frames.dtype} of shape {frames.shape}, wanted uint8 of shape"
+            f" (N, {size}, {size}, 3), RGB; call crop first"
         )
     return np.ascontiguousarray(frames)
+
+
+def resize_and_crop(rgb: ImageU8, resize_size: int, input_size: int) -> ImageU8:
+    """Resize so that the shorter side is `resize_size`, then cut out the centre, a square of `input_size`.
+
+    swscale resizes bicubically, as in the video reader. A picture that already has its size, such as one
+    from the reader, is only cut. The result is contiguous, and never a view of `rgb`.
+
+    Raises:
+        FrameError: `rgb` isn't uint8 of shape (height, width, 3).
+
+    >>> resize_and_crop(np.zeros((720, 1280, 3), np.uint8), 256, 224).shape
+    (224, 224, 3)
+    """
+    rgb = _check(rgb)
+    height, width, _ = rgb.shape
+    rgb = _resized(rgb, *fit_short_side(width, height, resize_size))
+    height, width, _ = rgb.shape
+    top, left = (height - input_size) // 2, (width - input_size) // 2
+    return rgb[top : top + input_size, left : left + input_size].copy()
+
+
+def squash(rgb: ImageU8, width: int, height: int) -> ImageU8:
+    """Resize the whole picture to one size without keeping its shape; as `resize_and_crop` otherwise.
+
+    >>> squash(np.zeros((720, 1280, 3), np.uint8), 224, 224).shape
+    (224, 224, 3)
+    """
+    rgb = _check(rgb)
+    resized = _resized(rgb, width, height)
+    return rgb.copy() if resized is rgb else resized
+
+
+def _check(rgb: ImageU8) -> ImageU8:
+    rgb = np.asarray(rgb)
+    if rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or 0 in rgb.shape:
+        wanted = "uint8 of shape (height, width, 3), RGB"
+        raise FrameError(f"crop: the frame is {rgb.dtype} of shape {rgb.shape}, wanted {wanted}")
+    return rgb
+
+
+def _resized(rgb: ImageU8, width: int, height: int) -> ImageU8:
+    """On one thread: swscale's pool costs more than it saves on one picture."""
+    if rgb.shape[:2] == (height, width):
+        return rgb
+    frame = VideoFrame.from_ndarray(np.ascontiguousarray(rgb), "rgb24")
+    # A new reformatter for each call keeps this a pure function that any thread may call.
+    resized = VideoReformatter().reformat(
+        frame, width, height, interpolation=Interpolation.BICUBIC, threads=1
+    )
+    return np.asarray(resized.to_ndarray(), np.uint8)

@@ -1,8 +1,8 @@
-"""EfficientNet-Lite0 as a PyTorch network, made of the ONNX file in our wheel. Needs torch and onnx.
+"""EfficientNet-Lite0 as a PyTorch network, made from the ONNX file in our wheel. Needs torch and onnx.
 
-The file is a straight list of convolutions (their normalisation folded in), clips to [0, 6], additions and
-one mean over the picture. Each convolution becomes a module with the file's own numbers; `steps` says what
-follows what. In float32 on the CPU it gives onnxruntime's features to rounding, which a test holds.
+The file is a straight list of convolutions (with their normalisation folded in), clips to [0, 6], additions
+and one mean over the picture. Each convolution becomes a module with the file's own numbers; `steps` holds
+their order. A test checks that float32 on the CPU gives onnxruntime's features up to rounding.
 """
 
 from __future__ import annotations
@@ -21,20 +21,18 @@ from torch.nn import functional
 from ongebd.errors import ConfigError
 
 MEAN, SCALE = 127.0, 128.0
-"""Pixels are seen as (x − MEAN) / SCALE."""
+"""The network takes (pixel − MEAN) / SCALE."""
 
 
 class Convolution(NamedTuple):
-    """A convolution of the graph: `number` is its place in `EfficientNetLite0.convolutions`.
+    """A convolution of the graph.
 
     Attributes:
-        number: Which.
         takes: The step whose result it takes; −1 is the picture.
-        adds: The step whose result is added to its own; None adds nothing. Such a sum is never clipped.
-        clips: Whether its result is kept within [0, 6].
+        adds: The step whose result it adds to its own, or None. Such a sum is never clipped.
+        clips: Whether its result is clipped to [0, 6].
     """
 
-    number: int
     takes: int
     adds: int | None
     clips: bool
@@ -48,7 +46,7 @@ class PaddedConvolution(nn.Conv2d):
         bias: (O,).
         stride: Of both axes.
         groups: Of channels.
-        pads: Pixels of zeros before the first row and column and behind the last: (top, left, bottom, right).
+        pads: Pixels of zeros before the first row and column and after the last: (top, left, bottom, right).
     """
 
     def __init__(
@@ -65,7 +63,7 @@ class PaddedConvolution(nn.Conv2d):
         self.sides = None if even else (left, right, top, bottom)
 
     def padded(self, x: Tensor) -> Tensor:
-        """The picture with the padding that the convolution itself cannot do."""
+        """The picture with the padding that the convolution itself can't do."""
         return x if self.sides is None else functional.pad(x, self.sides)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -80,7 +78,7 @@ class EfficientNetLite0(nn.Module):
         model: The ONNX file's content; None reads the one in the package.
 
     Raises:
-        ConfigError: The graph has nodes that this network does not know.
+        ConfigError: The graph has nodes that this network doesn't know.
     """
 
     def __init__(self, model: onnx.ModelProto | None = None) -> None:
@@ -88,27 +86,30 @@ class EfficientNetLite0(nn.Module):
         graph = (model or _packaged()).graph
         weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self.convolutions: list[PaddedConvolution] = []
-        self.steps: list[Convolution] = []
+        self.steps: list[Convolution] = []  # one for each of them
         made: dict[str, int] = {}  # the step that gives a value of the graph
         for node in graph.node:
             match node.op_type:
-                case "Transpose" | "Cast" | "Sub" | "Mul":  # the normalisation, which is the caller's
+                case "Transpose" | "Cast" | "Sub" | "Mul":  # the normalisation, which the caller does
                     made[node.output[0]] = -1
                 case "Conv":
-                    self.steps.append(Convolution(len(self.convolutions), made[node.input[0]], None, False))
+                    made[node.output[0]] = len(self.steps)
+                    self.steps.append(Convolution(made[node.input[0]], None, False))
                     self.convolutions.append(_convolution(node, weights))
-                    made[node.output[0]] = len(self.steps) - 1
+                # Nothing else uses the result of a convolution that is clipped or added to.
                 case "Clip":
-                    made[node.output[0]] = self._change(made[node.input[0]], clips=True)
+                    last = made[node.output[0]] = made[node.input[0]]
+                    self.steps[last] = self.steps[last]._replace(clips=True)
                 case "Add":
                     other, last = sorted(made[name] for name in node.input)
-                    made[node.output[0]] = self._change(last, adds=other)
+                    made[node.output[0]] = last
+                    self.steps[last] = self.steps[last]._replace(adds=other)
                 case "GlobalAveragePool" | "Flatten":
                     made[node.output[0]] = made[node.input[0]]
                 case kind:
-                    raise ConfigError(f"{graph.name}: a node {kind} is not known here; write the file again")
+                    raise ConfigError(f"{graph.name}: unknown node {kind}; export the file again")
         self.modules_of_convolutions = nn.ModuleList(self.convolutions)
-        # After its last use a result is let go: a batch of all of them at once would take gigabytes.
+        # A result is dropped after its last use: all results of a batch together would take gigabytes.
         self._last_use = {len(self.steps) - 1: len(self.steps)}
         for place, step in enumerate(self.steps):
             self._last_use[step.takes] = place
@@ -125,31 +126,26 @@ class EfficientNetLite0(nn.Module):
         clipped: Callable[[PaddedConvolution, Tensor], Tensor],
         seen: Callable[[PaddedConvolution, Tensor], None] | None = None,
     ) -> Tensor:
-        """As `forward`, with the caller's own way to compute a convolution that is clipped to [0, 6].
+        """As `forward`, with another way to compute a convolution that is clipped to [0, 6].
 
         Args:
             x: (B, 3, S, S).
-            clipped: Such a convolution of a tensor.
-            seen: Told what each convolution is given.
+            clipped: Computes such a convolution of a tensor.
+            seen: Gets each convolution and its input.
         """
         results: dict[int, Tensor] = {-1: x}
-        for place, (number, takes, adds, clips) in enumerate(self.steps):
-            conv, given = self.convolutions[number], results[takes]
+        for place, (conv, step) in enumerate(zip(self.convolutions, self.steps, strict=True)):
+            taken = results[step.takes]
             if seen is not None:
-                seen(conv, given)
-            y = clipped(conv, given) if clips else conv(given)
-            results[place] = y if adds is None else y + results[adds]
+                seen(conv, taken)
+            y = clipped(conv, taken) if step.clips else conv(taken)
+            results[place] = y if step.adds is None else y + results[step.adds]
             results = {known: results[known] for known in results if self._last_use[known] > place}
         return results[len(self.steps) - 1].float().mean(dim=(2, 3))
 
-    def _change(self, step: int, **changes: Any) -> int:
-        """What the graph does with a convolution's result is done with it, as nothing else uses it."""
-        self.steps[step] = self.steps[step]._replace(**changes)
-        return step
-
 
 def clipped_at_six(conv: PaddedConvolution, x: Tensor) -> Tensor:
-    """A convolution, its result kept within [0, 6]."""
+    """A convolution, its result clipped to [0, 6]."""
     y: Tensor = conv(x)
     return y.clamp(0, 6)
 

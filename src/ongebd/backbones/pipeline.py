@@ -1,4 +1,4 @@
-"""From frames to features, many at once and in order: the one pipeline of the stream and of extraction."""
+"""From frames to features, in order and several at a time; streams and extraction share it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def frame_features(
     batch: int = 1,
     wake: Callable[[], object] = lambda: None,
 ) -> Generator[tuple[Frame, Feature], None, None]:
-    """The feature of each frame, in order; a bounded number of frames is worked on at once.
+    """The feature of each frame, in order, with a bounded number of frames in work.
 
-    The frames are read in a thread of their own, so that a feature is given as soon as it is there, however
-    long the next frame takes to come; an error of the frames is raised after the features of those before it.
-    Close it, or read it to the end: its threads are joined then.
+    Another thread reads the frames, so each feature comes out as soon as it is computed, however long the
+    next frame takes. An error of the frames is raised after the features of those before it. Close the
+    generator, or read it to the end, to end its threads.
 
     Args:
-        frames: Upright pictures, of any size each. At most 2 · `workers` + 2 calls' frames are taken early.
-        backbone: Safe to call from several threads at once, as all are.
-        workers: Calls of `embed` under way at once.
-        batch: Frames in one call. 1 gives each feature as soon as can be, and suits a CPU; a GPU wants more.
-        wake: Ends the wait for a frame that does not come, when this is closed or interrupted.
+        frames: Upright pictures of any size. At most 2 · `workers` + 2 batches are read ahead.
+        backbone: Any; all can be called from several threads.
+        workers: Calls of `embed` in parallel.
+        batch: Frames in one call. 1 has the least delay and suits a CPU; a GPU wants more.
+        wake: Ends the wait for a slow frame when this generator is closed or interrupted.
 
     Yields:
         (frame, feature), the feature float32 of shape (D,).
@@ -41,21 +41,15 @@ def frame_features(
     def embed(some: list[Frame]) -> Features:  # (batch, D)
         return backbone.embed(np.stack([backbone.crop(frame.rgb) for frame in some]))
 
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="ongebd-backbone")
-
     def begun() -> Iterator[tuple[list[Frame], Future[Features]]]:
-        for some in _groups(frames, batch):
+        source = iter(frames)
+        while some := list(islice(source, batch)):
             yield some, pool.submit(embed, some)
 
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="ongebd-backbone")
     try:
-        with closing(prefetch(begun(), ahead=2 * workers, wake=wake)) as under_way:
-            for some, features in under_way:
+        with closing(prefetch(begun(), ahead=2 * workers, wake=wake)) as in_work:
+            for some, features in in_work:
                 yield from zip(some, features.result(), strict=True)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _groups(frames: Iterable[Frame], size: int) -> Iterator[list[Frame]]:
-    frames = iter(frames)
-    while some := list(islice(frames, size)):
-        yield some

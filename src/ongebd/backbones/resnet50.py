@@ -1,113 +1,123 @@
-"""ResNet-50 trained on ImageNet, the paper's backbone: 2048 numbers a frame, 4.1 G multiply-adds.
+"""The paper's backbones, ResNet-50 networks in PyTorch: 2048 numbers a frame, 4.1 G multiply-adds.
 
-The weights are torchvision's IMAGENET1K_V1 (BSD-3-Clause; its V2 was trained by another recipe, for which the
-paper does not ask). They want a shorter side of 256, a centre of 224, and ImageNet's mean and deviation.
-torchvision resizes bilinearly; here, as in the whole package, swscale does it bicubically, in one step with
-the conversion from the video's own colours.
+`resnet50` is torchvision's IMAGENET1K_V1 (BSD-3-Clause; V2 comes from another recipe, and the paper doesn't
+use it). `tsn-kinetics` and `tsn-sthv2` are mmaction2's TSN (Apache-2.0), trained on the actions of Kinetics
+or of Something-Something v2. In mmaction2 a layer is a convolution and its normalisation in one module:
+`backbone.layer1.0.conv1.conv.weight`, `….conv1.bn.weight`, `….downsample.conv.weight`; otherwise the network
+is torchvision's.
+
+All want RGB, a shorter side of 256, a centre of 224, and ImageNet's mean and deviation. torchvision resizes
+bilinearly; here, as in the whole package, swscale resizes bicubically, together with the conversion from the
+video's own colours.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.error import URLError
 
+import torch
+from torch import Tensor
+
+from ongebd.backbones.checkpoint import fit_state, read_state
+from ongebd.backbones.resnet50_network import DIM, ResNet50
+from ongebd.backbones.torch_backbone import Precision, TorchBackbone
 from ongebd.errors import ConfigError
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from ongebd.backbones.torch_backbone import Precision, TorchBackbone
-
 FILE = "resnet50-0676ba61.pth"
-"""torchvision's name for the weights; the digits are the first of the file's sha256."""
+"""torchvision's name for the weights; the digits begin the file's sha256."""
 
 _URL = f"https://download.pytorch.org/models/{FILE}"
-
-RESIZE_SIZE, INPUT_SIZE = 256, 224
+# For each set of TSN, the possible numbers of its classes, and one of mmaction2's checkpoints.
+_CLASSES = {"tsn-kinetics": (400, 600, 700), "tsn-sthv2": (174,)}
+_FILES = {
+    "tsn-kinetics": "tsn_imagenet-pretrained-r50_8xb32-1x1x8-100e_kinetics400-rgb_20220906-2692d16c.pth",
+    "tsn-sthv2": "tsn_imagenet-pretrained-r50_8xb32-1x1x8-50e_sthv2-rgb_20221122-ad2dbb37.pth",
+}
+_HEAD = "cls_head.fc_cls.weight"
 
 
 def resnet50(
-    weights: Path | None = None, device: str = "cpu", precision: Precision = "float32", threads: int = 1
+    name: str = "resnet50",
+    weights: Path | None = None,
+    device: str = "cpu",
+    precision: Precision = "float32",
+    threads: int = 1,
 ) -> TorchBackbone:
     """The backbone, loaded.
 
     Args:
-        weights: A checkpoint with torchvision's names for a ResNet-50, with or without the classifier. None
-            takes IMAGENET1K_V1 from torch's cache, or downloads it there.
+        name: `resnet50`, `tsn-kinetics` or `tsn-sthv2`.
+        weights: A checkpoint of torchvision's or mmaction2's, with or without the classifier. None takes
+            IMAGENET1K_V1 for `resnet50`, from torch's cache or the network.
         device: `cpu`, `cuda` or `cuda:N`.
-        precision: In what the network computes.
+        precision: What the network computes in.
         threads: Threads in which one call of `embed` computes, on the CPU.
 
     Raises:
-        ConfigError: The checkpoint does not fit, it cannot be downloaded, or there is no such device.
+        ConfigError: There is no checkpoint, it doesn't fit or was trained on another set, or there is no such
+            device.
     """
-    from ongebd.backbones.checkpoint import read_state
-
-    state = _downloaded() if weights is None else read_state(weights)
-    state = {key: tensor for key, tensor in state.items() if not key.startswith("fc.")}
-    return backbone_of(
-        "resnet50", state, str(weights or FILE), f"torchvision's {FILE}", device, precision, threads
-    )
-
-
-def backbone_of(
-    name: str,
-    state: dict[str, Tensor],
-    source: str,
-    mend: str,
-    device: str,
-    precision: Precision,
-    threads: int,
-) -> TorchBackbone:
-    """A ResNet-50 with these weights, named as torchvision names them.
-
-    Args:
-        name: The backbone's.
-        state: Its weights.
-        source: Where they come from, for messages.
-        mend: What to give where they do not fit, for messages.
-        device: `cpu`, `cuda` or `cuda:N`.
-        precision: In what the network computes.
-        threads: Threads in which one call of `embed` computes, on the CPU.
-
-    Raises:
-        ConfigError: They do not fit, or there is no such device.
-    """
-    import torch
-
-    from ongebd.backbones.checkpoint import fit_state
-    from ongebd.backbones.resnet50_network import DIM, ResNet50
-    from ongebd.backbones.torch_backbone import TorchBackbone
-
-    with torch.device("meta"):  # no time is spent on weights that are replaced at once
+    source = str(weights or FILE)
+    if name in _FILES:
+        instead = f"mmaction2's {_FILES[name]}"
+        if weights is None:
+            raise ConfigError(f"{name}: needs --weights FILE: {instead}, or one like it")
+        state = read_state(weights)
+        if _HEAD in state and len(state[_HEAD]) not in _CLASSES[name]:
+            raise ConfigError(
+                f"{weights}: does not fit {name}: it has {len(state[_HEAD])} classes,"
+                f" not {' or '.join(map(str, _CLASSES[name]))}; give {instead}"
+            )
+        state = {
+            _torchvision_name(key.removeprefix("backbone.")): tensor
+            for key, tensor in state.items()
+            if key.startswith("backbone.")
+        }
+    else:
+        instead = f"torchvision's {FILE}"
+        state = _downloaded() if weights is None else read_state(weights)
+        state = {key: tensor for key, tensor in state.items() if not key.startswith("fc.")}
+    with torch.device("meta"):  # spends no time on weights that are then replaced
         network = ResNet50()
     network.to_empty(device="cpu")
-    network.load_state_dict(fit_state(state, network.state_dict(), name, source, mend), strict=False)
+    network.load_state_dict(fit_state(state, network.state_dict(), name, source, instead), strict=False)
     return TorchBackbone(
         name,
         network,
         dim=DIM,
-        input_size=INPUT_SIZE,
-        resize_size=RESIZE_SIZE,
+        input_size=224,
+        resize_size=256,
         device=device,
         precision=precision,
         threads=threads,
     )
 
 
-def _downloaded() -> dict[str, Tensor]:
-    """Fetch torchvision's weights as it does: by the same function, from the same address, into its cache."""
-    from torch.hub import load_state_dict_from_url
+def _torchvision_name(key: str) -> str:
+    """A tensor's name in torchvision, from mmaction2's.
 
+    >>> _torchvision_name("layer1.0.conv2.bn.running_mean")
+    'layer1.0.bn2.running_mean'
+    >>> _torchvision_name("layer1.0.downsample.conv.weight")
+    'layer1.0.downsample.0.weight'
+    """
+    key = re.sub(r"\bconv(\d)\.conv\.", r"conv\1.", key)
+    key = re.sub(r"\bconv(\d)\.bn\.", r"bn\1.", key)
+    return key.replace("downsample.conv.", "downsample.0.").replace("downsample.bn.", "downsample.1.")
+
+
+def _downloaded() -> dict[str, Tensor]:
+    """Torchvision's weights, fetched as torchvision does: same function, address and cache."""
     try:
-        state: dict[str, Tensor] = load_state_dict_from_url(
+        state: dict[str, Tensor] = torch.hub.load_state_dict_from_url(
             _URL, map_location="cpu", check_hash=True, weights_only=True
         )
-    except (URLError, OSError, RuntimeError) as problem:  # RuntimeError: the hash is another
+    except (URLError, OSError, RuntimeError) as problem:  # RuntimeError: the hash differs
         reason = " ".join(str(getattr(problem, "reason", problem)).split())
         raise ConfigError(
-            f"resnet50: its weights could not be downloaded ({reason}); fetch {FILE} where there is a"
-            " network, and give --weights FILE"
+            f"resnet50: can't download its weights ({reason}); fetch {FILE} on another machine, and give"
+            " --weights FILE"
         ) from None
     return state

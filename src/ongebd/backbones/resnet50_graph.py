@@ -1,7 +1,7 @@
 """A ResNet-50 with its weights as an ONNX graph, for the CPU runtimes. Needs torch and `onnx`.
 
-The graph is written layer by layer instead of traced, as that of EfficientNet-Lite0 is: it is the same
-whatever torch's version. It takes pictures as they lie in memory, and normalises them itself.
+The graph is written layer by layer instead of traced, so it doesn't depend on torch's version. It takes
+pictures as they lie in memory, and normalises them itself.
 """
 
 from __future__ import annotations
@@ -26,17 +26,31 @@ def resnet50_graph(
     """The ONNX file: `frames` (N, size, size, 3) uint8 → `features` (N, 2048) float32.
 
     Args:
-        network: In float32 on the CPU, with its weights; left as it is.
+        network: In float32 on the CPU, with its weights; not changed.
         mean: Of the pixels, 0 to 255, for each colour.
         deviation: Likewise.
         size: Height and width of the pictures, in pixels.
     """
-    writer = _Graph()
-    writer.network(network, mean, deviation)
+    graph, colours = _Graph(), (1, 3, 1, 1)
+    x = graph.node("Cast", "frames", to=TensorProto.FLOAT)
+    x = graph.node("Transpose", x, perm=[0, 3, 1, 2])
+    x = graph.node("Sub", x, graph.weight(np.reshape(mean, colours)))
+    x = graph.node("Mul", x, graph.weight(1 / np.reshape(deviation, colours)))
+    x = graph.node("Relu", graph.convolution(x, network.conv1, network.bn1))
+    x = graph.node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    for block in network.modules():
+        if isinstance(block, Bottleneck):
+            y = graph.node("Relu", graph.convolution(x, block.conv1, block.bn1))
+            y = graph.node("Relu", graph.convolution(y, block.conv2, block.bn2))
+            y = graph.convolution(y, block.conv3, block.bn3)
+            if block.downsample is not None:
+                x = graph.convolution(x, *block.downsample.children())
+            x = graph.node("Relu", graph.node("Add", y, x))
+    graph.node("Flatten", graph.node("GlobalAveragePool", x), output="features", axis=1)
     pictures = helper.make_tensor_value_info("frames", TensorProto.UINT8, ["N", size, size, 3])
     features = helper.make_tensor_value_info("features", TensorProto.FLOAT, ["N", DIM])
     proto = helper.make_model(
-        helper.make_graph(writer.nodes, "resnet50", [pictures], [features], writer.weights),
+        helper.make_graph(graph.nodes, "resnet50", [pictures], [features], graph.weights),
         opset_imports=[helper.make_opsetid("", _OPSET)],
         ir_version=_IR_VERSION,
         producer_name="ongebd",
@@ -46,37 +60,11 @@ def resnet50_graph(
 
 
 class _Graph:
-    """Collects nodes and weights; each method adds a part and returns the name of its output."""
+    """Collects nodes and weights; each method adds one and returns the name of its output."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.weights: list[onnx.TensorProto] = []
-
-    def network(self, network: ResNet50, mean: tuple[float, ...], deviation: tuple[float, ...]) -> None:
-        """The whole of it."""
-        colours = (1, 3, 1, 1)
-        x = self.node("Cast", "frames", to=TensorProto.FLOAT)
-        x = self.node("Transpose", x, perm=[0, 3, 1, 2])
-        x = self.node("Sub", x, self.weight(np.reshape(mean, colours)))
-        x = self.node("Mul", x, self.weight(1 / np.reshape(deviation, colours)))
-        x = self.node("Relu", self.convolution(x, network.conv1, network.bn1))
-        x = self.node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
-        for name, stage in network.named_children():
-            if name.startswith("layer"):
-                for block in stage.children():
-                    x = self.block(x, block)
-        self.node("Flatten", self.node("GlobalAveragePool", x), output="features", axis=1)
-
-    def block(self, x: str, block: nn.Module) -> str:
-        """A bottleneck beside its shortcut."""
-        assert isinstance(block, Bottleneck)
-        y = self.node("Relu", self.convolution(x, block.conv1, block.bn1))
-        y = self.node("Relu", self.convolution(y, block.conv2, block.bn2))
-        y = self.convolution(y, block.conv3, block.bn3)
-        if block.downsample is not None:
-            conv, norm = block.downsample.children()
-            x = self.convolution(x, conv, norm)
-        return self.node("Relu", self.node("Add", y, x))
 
     def convolution(self, x: str, conv: nn.Module, norm: nn.Module) -> str:
         """A convolution with its normalisation folded in."""
@@ -85,20 +73,17 @@ class _Graph:
         folded = fuse_conv_bn_eval(conv, norm)
         assert folded.bias is not None
         (stride, _), (kernel, _) = folded.stride, folded.kernel_size
-        around = kernel // 2
-        weight = self.weight(folded.weight.detach().numpy())
         return self.node(
             "Conv",
             x,
-            weight,
+            self.weight(folded.weight.detach().numpy()),
             self.weight(folded.bias.detach().numpy()),
             kernel_shape=[kernel, kernel],
             strides=[stride, stride],
-            pads=[around] * 4,
+            pads=[kernel // 2] * 4,
         )
 
     def node(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        """Any node; its output's name."""
         name = output or f"v{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
         return name

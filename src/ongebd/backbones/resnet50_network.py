@@ -1,11 +1,11 @@
 """ResNet-50 as torchvision builds it, without its classifier.
 
-Written out here because torchvision is compiled against one exact torch, and cannot even be imported beside
-another; the network itself is short, and its parameters are named as torchvision names them, so that any of
-its ResNet-50 checkpoints fits. A test holds both equal where torchvision can be imported.
+It is written out here because torchvision is compiled against one exact torch, and can't even be imported
+with another. The parameters have torchvision's names, so any of its ResNet-50 checkpoints fits. A test checks
+that both agree if torchvision is there.
 
 He et al., Deep Residual Learning for Image Recognition, 2016; with the stride of 2 in the 3×3 convolution of
-a block (called v1.5), as torchvision and mmaction2 have it.
+a block (called v1.5), as in torchvision and mmaction2.
 """
 
 from __future__ import annotations

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ongebd.backbones.base import Features, FramesU8, check_frames
-from ongebd.backbones.preprocess import resize_and_crop
-from ongebd.backbones.torch_threads import computing_threads
+from ongebd.backbones.base import Features, FramesU8, check_frames, resize_and_crop
 from ongebd.common.geometry import Fit, View
 from ongebd.errors import ConfigError
 from ongebd.types import ImageU8
 
 Precision = Literal["float32", "bfloat16", "float16"]
-"""In what the network computes. Its features are float32 always."""
+"""What the network computes in. Its features are always float32."""
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -31,25 +30,28 @@ _STD = (0.229, 0.224, 0.225)
 class TorchBackbone:
     """A PyTorch network that takes normalised pictures (N, 3, S, S) and gives features (N, D).
 
-    One object may be used from several threads at once. On the CPU each call computes in `threads` threads.
-    In float32 on a GPU, PyTorch's own default holds: convolutions in TF32, which is as fine as float16.
+    Several threads may use one object. On the CPU each call computes in `threads` threads. In float32 on a
+    GPU, PyTorch's own default holds: convolutions in TF32, which is as fine as float16.
 
     Args:
         name: The name under which the registry knows it.
-        network: With its weights; put into inference mode here.
+        network: With its weights; put into inference mode here, and shared as `network`.
         dim: Numbers in a feature, D.
         input_size: Height and width of the pictures that `embed` takes, in pixels.
-        resize_size: The shorter side, in pixels, of the picture out of which `crop` cuts the centre.
+        resize_size: The shorter side, in pixels, of the picture from which `crop` cuts the centre.
         device: `cpu`, `cuda` or `cuda:N`.
-        precision: In what the network computes.
+        precision: What the network computes in.
         threads: Threads in which one call of `embed` computes, on the CPU.
 
     Attributes:
         identity: Name, first 12 digits of the sha256 of the weights, and the precision if not float32.
+        normalisation: Mean and deviation of the pixels, 0 to 255, for each colour.
 
     Raises:
         ConfigError: There is no such device.
     """
+
+    normalisation = tuple(255 * value for value in _MEAN), tuple(255 * value for value in _STD)
 
     def __init__(
         self,
@@ -76,39 +78,21 @@ class TorchBackbone:
         self._dtype = _DTYPES[precision]
         network = network.eval().to(self.device, self._dtype)
         # Torch's own stubs lack this form.
-        self._network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.network: nn.Module = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._mean = torch.tensor(_MEAN, device=self.device).mul(255).view(1, 3, 1, 1)
         self._std = torch.tensor(_STD, device=self.device).mul(255).view(1, 3, 1, 1)
 
     def __repr__(self) -> str:
         return f"<backbone {self.identity}: {self.dim} numbers a frame, on {self.device}>"
 
-    @property
-    def network(self) -> nn.Module:
-        """From normalised pictures (N, 3, S, S) to features (N, D); shared, so leave it as it is."""
-        network: nn.Module = self._network
-        return network
-
-    @property
-    def normalisation(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Mean and deviation of the pixels, 0 to 255, for each colour."""
-        return tuple(255 * value for value in _MEAN), tuple(255 * value for value in _STD)
-
     def crop(self, rgb: ImageU8) -> ImageU8:
-        """An upright picture of any size, made into one for `embed`; see `OnnxBackbone.crop`."""
+        """The centre of the picture, after bicubic resizing; see `Backbone.crop`."""
         return resize_and_crop(rgb, self.resize_size, self.input_size)
 
     def embed(self, frames: FramesU8) -> Features:
-        """The features of some pictures.
-
-        Args:
-            frames: uint8, RGB, shape (N, S, S, 3), S being `input_size`; N may be 0.
-
-        Returns:
-            float32, shape (N, D).
+        """See `Backbone.embed`.
 
         Raises:
-            FrameError: Another type or shape.
             ConfigError: The GPU has too little memory for so many pictures.
         """
         frames = check_frames(frames, self.input_size)
@@ -116,11 +100,11 @@ class TorchBackbone:
             return np.empty((0, self.dim), np.float32)
         try:
             with torch.inference_mode(), computing_threads(self.threads, self.device):
-                features = self._network(self._normalised(frames)).float().cpu()
+                features = self.network(self._normalised(frames)).float().cpu()
         except torch.OutOfMemoryError:
             raise ConfigError(
-                f"{self.name}: {len(frames)} pictures at once are too many for the memory of {self.device};"
-                " give a smaller --batch"
+                f"{self.name}: {len(frames)} pictures don't fit into the memory of {self.device};"
+                " use a smaller --batch"
             ) from None
         result: Features = features.numpy()
         return result
@@ -134,10 +118,7 @@ class TorchBackbone:
 
 
 def weights_hash(state: Mapping[str, Tensor]) -> str:
-    """The sha256 of a network's tensors, whichever file they came from.
-
-    Counters of batches are left out: only training uses them.
-    """
+    """The sha256 of a network's tensors, whichever file they came from. Batch counters don't count."""
     digest = hashlib.sha256()
     for name in sorted(state):
         if not name.endswith("num_batches_tracked"):
@@ -147,12 +128,29 @@ def weights_hash(state: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
+@contextmanager
+def computing_threads(threads: int | None, device: torch.device) -> Iterator[None]:
+    """Let PyTorch compute in so many threads on the CPU; None leaves their number alone.
+
+    The number belongs to the calling thread, and is restored at the end of the block.
+    """
+    before = torch.get_num_threads()
+    if threads is None or device.type != "cpu" or before == threads:
+        yield
+        return
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def _device(text: str) -> torch.device:
     try:
         device = torch.device(text)
     except RuntimeError:
-        raise ConfigError(f"--device {text}: no such kind of device; give cpu, cuda or cuda:0") from None
+        raise ConfigError(f"--device {text}: no such kind of device; use cpu, cuda or cuda:0") from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         found = torch.cuda.device_count()
-        raise ConfigError(f"--device {text}: PyTorch sees {found} such GPUs here; give --device cpu")
+        raise ConfigError(f"--device {text}: PyTorch sees {found} GPUs here; use --device cpu")
     return device

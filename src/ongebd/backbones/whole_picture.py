@@ -1,12 +1,11 @@
-"""A backbone's feature of the whole picture, with the picture's luma behind it."""
+"""A backbone's feature of the whole picture, followed by the picture's luma."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.backbones.base import Backbone, Features, FramesU8, check_frames
-from ongebd.backbones.preprocess import squash
+from ongebd.backbones.base import Backbone, Features, FramesU8, check_frames, squash
 from ongebd.common.geometry import Squash, View
 from ongebd.types import ImageU8
 
@@ -16,69 +15,34 @@ _RED, _GREEN, _BLUE = 0.299, 0.587, 0.114
 
 
 class WholePicture:
-    """Looks at the whole picture, squashed to the network's square, where others cut out the centre.
+    """Squashes the whole picture to the network's square. A centre crop would miss people at the sides.
 
-    People come in at the sides, which a centre crop does not see. The feature is the network's (1280 numbers
-    of EfficientNet-Lite0) and behind it the luma of the same picture at 56 × 56, 0 to 255, row by row: the
-    means of 4 × 4 pixels, 0.299 R + 0.587 G + 0.114 B. From that motion can be told.
-
-    The weights and their session are those of the network that is given.
+    The feature is the network's (1280 numbers of EfficientNet-Lite0), then the luma of the same picture at
+    56 × 56, 0 to 255, row by row: means of 4 × 4 pixels of 0.299 R + 0.587 G + 0.114 B. It shows motion.
 
     Args:
-        network: Whose features; its input must be a square of a multiple of 56 pixels.
-
-    Attributes:
-        name: The network's, with `_whole` behind it.
-        network_dim: How many numbers of a feature are the network's: the first ones.
-        dim: Numbers in a feature, D, the luma's 3136 included.
-        input_size: Height and width of the pictures that `embed` takes, in pixels.
-        resize_size: The same.
-        view: The same, for a reader.
-        identity: Name and the first 12 digits of the weights' sha256.
+        network: Whose features; its input must be a square of a multiple of 56 pixels. Shared.
     """
 
     def __init__(self, network: Backbone) -> None:
-        self._network = network
+        self.network = network
         self.name = f"{network.name}_whole"
-        self.network_dim = network.dim
         self.dim = network.dim + LUMA * LUMA
         self.input_size = self.resize_size = network.input_size
         self.view: View = Squash(self.input_size, self.input_size)
         self.identity = f"{self.name}@{network.identity.partition('@')[2]}"
 
-    @property
-    def network(self) -> Backbone:
-        """Whose features it takes; shared."""
-        return self._network
-
     def __repr__(self) -> str:
         return f"<backbone {self.identity}: {self.dim} numbers a frame>"
 
     def crop(self, rgb: ImageU8) -> ImageU8:
-        """An upright picture of any size, squashed to one (S, S, 3) for `embed`.
-
-        Args:
-            rgb: uint8, RGB, shape (height, width, 3).
-
-        Raises:
-            FrameError: Another type or shape.
-        """
+        """The squashed picture; see `Backbone.crop`."""
         return squash(rgb, self.input_size, self.input_size)
 
     def embed(self, frames: FramesU8) -> Features:
-        """The features of some pictures.
-
-        Args:
-            frames: uint8, RGB, shape (N, S, S, 3), S being `input_size`; N may be 0.
-
-        Returns:
-            float32, shape (N, D).
-
-        Raises:
-            FrameError: Another type or shape.
-        """
+        """See `Backbone.embed`."""
         frames = check_frames(frames, self.input_size)
-        return np.concatenate([self._network.embed(frames), small_luma(frames)], axis=1)
+        return np.concatenate([self.network.embed(frames), small_luma(frames)], axis=1)
 
 
 def small_luma(frames: FramesU8) -> npt.NDArray[np.float32]:

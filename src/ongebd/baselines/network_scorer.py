@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ongebd.backbones.torch_threads import computing_threads
+from ongebd.backbones.torch_backbone import computing_threads
 from ongebd.baselines.network import OnlineNetwork, state_bytes
 from ongebd.types import Feature
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 from ongebd.errors import OngebdError
-from ongebd.features.index import write_at
+from ongebd.features.disk import write_at
 
 NAME = "manifest.jsonl"
 

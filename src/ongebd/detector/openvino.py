@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from ongebd.backbones.graph_backbone import CPU_RUNTIMES
-from ongebd.backbones.graph_backbone import on_cpu_runtime as backbone_on_cpu_runtime
+from ongebd.backbones.cpu_runtime import CPU_RUNTIMES
+from ongebd.backbones.onnx_backbone import on_cpu_runtime as backbone_on_cpu_runtime
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.models import Model
 from ongebd.detector.scorers import Scorer

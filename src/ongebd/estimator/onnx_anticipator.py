@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.backbones.sessions import open_session
+from ongebd.backbones.cpu_runtime import open_session
 from ongebd.errors import ConfigError
 from ongebd.estimator.start import full_window
 from ongebd.types import Feature

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.backbones.openvino_network import OpenVinoNetwork
+from ongebd.backbones.cpu_runtime import OpenVinoNetwork
 from ongebd.errors import ConfigError
 from ongebd.estimator.start import full_window
 from ongebd.types import Feature

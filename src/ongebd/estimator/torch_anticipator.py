@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ongebd.backbones.torch_threads import computing_threads
+from ongebd.backbones.torch_backbone import computing_threads
 from ongebd.errors import ConfigError
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
 from ongebd.estimator.start import full_window

@@ -1,4 +1,4 @@
-"""The features of many videos: one pipeline with the stream, and a store that training reads."""
+"""The features of many videos: extracted as the stream does it, in a store that training reads."""
 
 from ongebd.backbones.pipeline import frame_features
 from ongebd.features.extract import (

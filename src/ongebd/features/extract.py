@@ -1,15 +1,16 @@
-"""From many videos to a store: the frames, the sampling and the features of the stream."""
+"""From many videos to a store, with the frames, the sampling and the features of the stream."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
+from typing import Annotated
 
 import av.error
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from ongebd.backbones import Backbone
 from ongebd.backbones.pipeline import frame_features
 from ongebd.common.geometry import Fit, Squash
+from ongebd.common.settings import Range, check_fields
 from ongebd.common.text import public_name
 from ongebd.errors import ConfigError, FeatureError, SourceError
 from ongebd.features.failures import Failure, Failures
@@ -26,36 +28,36 @@ from ongebd.video import Source, VideoReader, source_name
 from ongebd.video.source import advice
 
 ONE_VIDEOS_FAULT = (SourceError, FeatureError, av.error.FFmpegError, OSError)
-"""Told of a video, not of the run: the others go on."""
+"""Errors that fail one video; the others continue."""
 
 _LOOK_EVERY = 0.25  # seconds between two reports of progress
 _LARGEST = 65504.0  # of float16
-_ROWS = 256  # features that are put together at once
+_ROWS = 256  # features that are put together in one step
+
+AtLeastOne = Annotated[int, Range(least=1)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExtractConfig:
-    """How videos are read and worked on. None of it but `fps`, which the store holds, changes a feature."""
+    """How videos are read and processed. None of it changes a feature."""
 
-    jobs: int = 1
-    """Videos worked on at once, each decoded in a thread of its own."""
+    jobs: AtLeastOne = 1
+    """Videos in work at the same time, each decoded in its own thread."""
 
-    workers: int = 1
-    """Calls of the backbone under way at once, for each video."""
+    workers: AtLeastOne = 1
+    """Parallel calls of the backbone, for each video."""
 
-    batch: int = 1
+    batch: AtLeastOne = 1
     """Frames in one call of the backbone: 1 for a CPU, some tens for a GPU."""
 
     stream: int | None = None
-    """Which video stream of a source, from 0, cover art not counted."""
+    """Which video stream of a source, from 0, not counting cover art."""
 
     source_fps: float | Fraction | None = None
     """Frames a second of sources without timestamps; None takes the store's rate, as `ongebd detect` does."""
 
     def __post_init__(self) -> None:
-        for name in ("jobs", "workers", "batch"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be 1 or more, not {getattr(self, name)}")
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +69,7 @@ class VideoFeatures:
         times: Seconds since the first frame of the source, T of them.
         epochs: How often its clock or format had broken before each frame.
         duration: Seconds from the first frame to the end of the last one decoded.
-        warnings: What a user ought to know of the source, one line each.
+        warnings: Warnings for the user, one line each.
     """
 
     features: Features16
@@ -84,9 +86,9 @@ class Extracted:
     Attributes:
         id: The video's.
         source: Its source, without credentials.
-        frames: T, the frames that were sampled.
+        frames: T, the sampled frames.
         duration: Seconds.
-        warnings: What a user ought to know of the source, one line each.
+        warnings: Warnings for the user, one line each.
     """
 
     id: str
@@ -98,11 +100,11 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """Nothing new, but work goes on.
+    """Nothing new, but work continues.
 
     Attributes:
         frames: Frames done so far in this run.
-        videos: Videos done so far in this run, those under way counted as far as they are.
+        videos: Videos done so far in this run, with fractions for those in work.
     """
 
     frames: int
@@ -110,7 +112,7 @@ class Working:
 
 
 def sampling_identity(backbone: Backbone) -> str:
-    """How frames are chosen and brought to the backbone's size, in words: a part of the store's header."""
+    """How frames are chosen and resized, in words: a part of the store's header."""
     slots = "the first frame in each slot of 1/fps s, slots beginning a quarter early"
     match backbone.view:
         case Fit(short_side):
@@ -119,35 +121,73 @@ def sampling_identity(backbone: Backbone) -> str:
             return f"{slots}; the whole picture, bicubic to {width} × {height}"
 
 
+class Stopped(Exception):  # noqa: N818 - not an error
+    """The run was stopped while this video was in work."""
+
+
+class Progress:
+    """How far a video is. Its own thread writes it, another reads it.
+
+    Args:
+        stop: Once set, the work ends.
+
+    Attributes:
+        frames: Frames done.
+        expected: Seconds that the container claims to last, if it does.
+    """
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._seconds = 0.0
+        self.frames = 0
+        self.expected: float | None = None
+
+    def count(self, frame: Frame) -> None:
+        """One more frame is done.
+
+        Raises:
+            Stopped: The work must end.
+        """
+        if self._stop.is_set():
+            raise Stopped
+        self.frames += 1
+        self._seconds = float(frame.time)
+
+    @property
+    def fraction(self) -> float:
+        """From 0 to 1; 0 if the length is unknown."""
+        return min(1.0, self._seconds / self.expected) if self.expected else 0.0
+
+
 def video_features(
     source: Source,
     backbone: Backbone,
     fps: float,
     config: ExtractConfig | None = None,
-    under_way: UnderWay | None = None,
+    progress: Progress | None = None,
 ) -> VideoFeatures:
     """The features of one video, as the stream sees them, rounded to float16.
 
     Args:
-        source: What `VideoReader` takes.
+        source: As for `VideoReader`.
         backbone: From pictures to features.
         fps: Frames a second to sample to.
         config: Everything else.
-        under_way: Told of each frame, and asked whether to stop.
+        progress: Counts the frames.
 
     Raises:
-        SourceError: The source cannot be opened, or nothing of it decoded.
+        SourceError: The source can't be opened, or none of it decodes.
         FeatureError: A feature is NaN, infinite, zero, or too large for float16; it names the frame.
-        Stopped: `under_way` asked for it.
+        Stopped: By `progress`.
     """
-    config, under_way = config or ExtractConfig(), under_way or UnderWay(threading.Event())
+    config, progress = config or ExtractConfig(), progress or Progress(threading.Event())
     times: list[float] = []
     epochs: list[int] = []
     rows: list[Feature] = []
-    blocks: list[Features16] = []
+    blocks: list[Features16] = [np.empty((0, backbone.dim), np.float16)]
     source_fps = fps if config.source_fps is None else config.source_fps
     with VideoReader(source, fps, view=backbone.view, stream=config.stream, source_fps=source_fps) as video:
-        under_way.expected = video.expected_duration
+        progress.expected = video.expected_duration
         with closing(frame_features(video, backbone, config.workers, config.batch)) as features:
             for frame, feature in features:
                 _check(feature, frame, public_name(source_name(source)))
@@ -155,13 +195,22 @@ def video_features(
                 epochs.append(frame.epoch)
                 rows.append(feature)
                 if len(rows) == _ROWS:
-                    blocks.append(_rounded(rows))
+                    blocks.append(np.stack(rows).astype(np.float16))
                     rows.clear()
-                under_way.saw(frame)
-        if video.broken is not None:  # a part would pass for the whole; the next run tries again
+                progress.count(frame)
+        if video.broken is not None:  # a part must not pass for the whole; the next run tries again
             raise SourceError(f"{source_name(source)}: {video.broken}; {advice(source)}")
-        blocks.append(_rounded(rows) if rows else np.empty((0, backbone.dim), np.float16))
+        if rows:
+            blocks.append(np.stack(rows).astype(np.float16))
         return VideoFeatures(np.concatenate(blocks), times, epochs, float(video.duration), video.warnings)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    id: str
+    source: Source
+    progress: Progress
+    result: Future[VideoFeatures]
 
 
 def extract(
@@ -172,125 +221,62 @@ def extract(
 ) -> Generator[Extracted | Failure | Working, None, None]:
     """Bring the features of videos into a store, in the order of the videos.
 
-    A video whose id is in the store is passed over, so that a run that was cut off goes on where it was. One
-    that cannot be read is recorded in the store's `failures.jsonl`, and the others go on; the next run tries
-    it again. Whoever stops the iteration keeps all that was yielded.
+    Videos in the store are skipped, so an interrupted run continues where it stopped. A video that can't be
+    read goes into the store's `failures.jsonl`, the others continue, and the next run tries it again. If the
+    iteration stops early, all that was yielded is kept.
 
     Args:
-        videos: Ids, no two the same, and sources.
+        videos: Different ids, and sources.
         store: Of this backbone's features; see `FeatureStore.open_or_create`.
         backbone: From pictures to features.
-        config: How much at once, and how sources are read.
+        config: How much runs in parallel, and how sources are read.
 
     Yields:
-        `Extracted` for each video that is now in the store, `Failure` for each that is not, and `Working` a
+        `Extracted` for each video that is now in the store, `Failure` for each that isn't, and `Working` a
         few times a second.
 
     Raises:
-        StoreError: The store is of another backbone, is written to by another process, or the disk is full.
+        ConfigError: The store is of another backbone.
+        StoreError: Another process writes to the store, or the disk is full.
     """
     config = config or ExtractConfig()
     if (store.backbone, store.dim) != (backbone.identity, backbone.dim):
         raise ConfigError(f"{store.path}: holds features of {store.backbone}, not of {backbone.identity}")
     store.lock()
-    todo = [(video_id, source) for video_id, source in videos if video_id not in store]
+    todo = {video_id: source for video_id, source in videos if video_id not in store}
     failures = Failures(store.path)
-    again = {video_id for video_id, _ in todo}
-    failures.keep(lambda failure: failure.id not in again and failure.id not in store)
+    failures.keep(lambda failure: failure.id not in todo and failure.id not in store)
 
     stop = threading.Event()
     pool = ThreadPoolExecutor(config.jobs, thread_name_prefix="ongebd-extract")
+
+    def begin(video_id: str, source: Source) -> _Job:
+        progress = Progress(stop)
+        result = pool.submit(video_features, source, backbone, store.fps, config, progress)
+        return _Job(video_id, source, progress, result)
+
+    waiting = iter(todo.items())
+    done = frames = 0
     try:
-        done = frames = 0
-        for job in _started(todo, pool, stop, store.fps, backbone, config):
-            if isinstance(job, list):
+        # One more than `jobs`: no thread is idle while a result is stored. More would only fill the memory.
+        jobs = deque(begin(*video) for video in islice(waiting, config.jobs + 1))
+        while jobs:
+            while not wait([jobs[0].result], timeout=_LOOK_EVERY).done:
                 yield Working(
-                    frames + sum(other.state.frames for other in job),
-                    done + sum(other.state.fraction for other in job),
+                    frames + sum(job.progress.frames for job in jobs),
+                    done + sum(job.progress.fraction for job in jobs),
                 )
-                continue
-            outcome = _finished(job, store, failures)
-            done, frames = done + 1, frames + job.state.frames
+            jobs.extend(begin(*video) for video in islice(waiting, 1))
+            job = jobs.popleft()
+            outcome = _finish(job, store, failures)
+            done, frames = done + 1, frames + job.progress.frames
             yield outcome
     finally:
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-class Stopped(Exception):  # noqa: N818 - not an error, and told to nobody
-    """The run was stopped while this video was worked on."""
-
-
-class UnderWay:
-    """How far a video is. Written by the thread that works on it, read by the one that reports.
-
-    Args:
-        stop: Set when the work is to be given up.
-
-    Attributes:
-        frames: Frames done.
-        seconds: Time of the last one.
-        expected: What the container claims to last, in seconds, if it does.
-    """
-
-    def __init__(self, stop: threading.Event) -> None:
-        self._stop = stop
-        self.frames = 0
-        self.seconds = 0.0
-        self.expected: float | None = None
-
-    def saw(self, frame: Frame) -> None:
-        """One more frame is done.
-
-        Raises:
-            Stopped: The work is to be given up.
-        """
-        if self._stop.is_set():
-            raise Stopped
-        self.frames += 1
-        self.seconds = float(frame.time)
-
-    @property
-    def fraction(self) -> float:
-        """How much of the video is done, from 0 to 1; 0 where its length is unknown."""
-        return min(1.0, self.seconds / self.expected) if self.expected else 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Job:
-    id: str
-    source: Source
-    state: UnderWay
-    result: Future[VideoFeatures] = field(repr=False)
-
-
-def _started(
-    todo: list[tuple[str, Source]],
-    pool: ThreadPoolExecutor,
-    stop: threading.Event,
-    fps: float,
-    backbone: Backbone,
-    config: ExtractConfig,
-) -> Iterator[_Job | list[_Job]]:
-    """Each job when it is finished, in order; and those under way, while the first of them is waited for."""
-
-    def begin(video_id: str, source: Source) -> _Job:
-        state = UnderWay(stop)
-        return _Job(
-            video_id, source, state, pool.submit(video_features, source, backbone, fps, config, state)
-        )
-
-    waiting = iter(todo)
-    # One more than are worked on: no thread idles while a result is stored. More would only fill the memory.
-    jobs = deque(begin(*video) for video in islice(waiting, config.jobs + 1))
-    while jobs:
-        while not wait([jobs[0].result], timeout=_LOOK_EVERY).done:
-            yield list(jobs)
-        jobs.extend(begin(*video) for video in islice(waiting, 1))
-        yield jobs.popleft()
-
-
-def _finished(job: _Job, store: FeatureStore, failures: Failures) -> Extracted | Failure:
+def _finish(job: _Job, store: FeatureStore, failures: Failures) -> Extracted | Failure:
     """Store a job's result, or record why there is none."""
     name = public_name(source_name(job.source))
     try:
@@ -303,12 +289,8 @@ def _finished(job: _Job, store: FeatureStore, failures: Failures) -> Extracted |
     return Extracted(job.id, name, len(video.times), video.duration, video.warnings)
 
 
-def _rounded(rows: list[Feature]) -> Features16:
-    return np.stack(rows).astype(np.float16)
-
-
 def _check(feature: Feature, frame: Frame, name: str) -> None:
-    """Refuse what no model can learn from, in the stream's own words, and what float16 cannot hold."""
+    """Refuse what no model can learn from, in the stream's own words, and what float16 can't hold."""
     largest = float(np.abs(feature).max())
     if 0.0 < largest < _LARGEST:
         return

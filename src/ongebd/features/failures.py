@@ -1,22 +1,23 @@
-"""The videos of a store that could not be extracted, and why."""
+"""The videos of a store that couldn't be extracted, and why."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
 from ongebd.common.text import public_name
-from ongebd.errors import StoreError
-from ongebd.features.index import write_at
+from ongebd.common.writing import write_whole
+from ongebd.errors import StoreError, os_errors
+from ongebd.features.disk import write_at
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One video that could not be extracted.
+    """One video that couldn't be extracted.
 
     Attributes:
         id: The video's.
@@ -30,18 +31,18 @@ class Failure:
 
     @classmethod
     def of(cls, video_id: str, source: str, problem: object) -> Self:
-        """The failure of a video, with what went wrong as one line without credentials."""
+        """The failure of a video, with the problem as one line without credentials."""
         return cls(video_id, public_name(source), public_name(" ".join(str(problem).split())))
 
 
 class Failures:
-    """The file `failures.jsonl` of a store: a line for each video that failed and was not mended since."""
+    """The file `failures.jsonl` of a store: a line for each video that failed and hasn't been done since."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "failures.jsonl"
 
     def read(self) -> list[Failure]:
-        """All that stand in the file; a line that was not written whole is passed over."""
+        """All failures in the file; a line that wasn't written whole is ignored."""
         if not self._path.exists():
             return []
         found = []
@@ -51,38 +52,27 @@ class Failures:
         return found
 
     def keep(self, wanted: Callable[[Failure], bool]) -> None:
-        """Forget all but the wanted ones.
+        """Forget all other failures.
 
         Raises:
-            StoreError: The file cannot be written.
+            StoreError: The file can't be written.
         """
         before = self.read()
         left = [failure for failure in before if wanted(failure)]
-        if len(left) == len(before):
-            return
-        fresh = self._path.with_suffix(".new")
-        with _told(self._path):
-            write_at(fresh, 0, b"".join(_line(failure) for failure in left))
-            fresh.replace(self._path)
+        if len(left) < len(before):
+            with os_errors(self._path, error=StoreError), write_whole(self._path) as part:
+                write_at(part, 0, b"".join(map(_line, left)))
 
     def add(self, failure: Failure) -> None:
-        """Write one more, behind the last whole line: what a killed process left of another is overwritten.
+        """Write one more after the last whole line, over what a killed process left of another.
 
         Raises:
-            StoreError: The file cannot be written.
+            StoreError: The file can't be written.
         """
-        with _told(self._path):
-            there = self._path.read_bytes() if self._path.exists() else b""
-            write_at(self._path, there.rfind(b"\n") + 1, _line(failure))
+        with os_errors(self._path, error=StoreError):
+            lines = self._path.read_bytes() if self._path.exists() else b""
+            write_at(self._path, lines.rfind(b"\n") + 1, _line(failure))
 
 
 def _line(failure: Failure) -> bytes:
     return json.dumps(asdict(failure), ensure_ascii=True).encode() + b"\n"
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as problem:
-        raise StoreError(f"{path}: could not be written: {problem.strerror}") from None

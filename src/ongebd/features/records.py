@@ -1,4 +1,4 @@
-"""How a store lies on the disk: its header, one line of the index, and the layout of one video's bytes."""
+"""How a store is laid out on disk: its header, its index, and the arrays of one video."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from sys import float_info
-from typing import Any, Self
+from typing import Self
 
 from ongebd.errors import StoreError
+from ongebd.features.disk import write_at
 
 FORMAT = 1
 """Of the folder's layout; a store of another format is refused."""
 
-_ALIGNMENT = 64  # bytes: numbers lie as the processor likes them
+_ALIGNMENT = 64  # bytes, as the processor likes numbers aligned
 
 
 @dataclass(frozen=True, slots=True)
 class StoreHeader:
-    """What all features of a store have in common. Stores whose headers differ are never mixed.
+    """What all features of a store have in common. Stores with different headers are never mixed.
 
     Attributes:
-        backbone: Name and weights of the backbone, as its `identity`.
+        backbone: The backbone's `identity`.
         dim: Numbers in a feature, D.
         fps: Frames a second that the videos were sampled to.
-        sampling: How frames were chosen and brought to the backbone's size, in words.
+        sampling: How frames were chosen and resized, in words.
         format: Of the folder's layout.
     """
 
@@ -35,7 +36,7 @@ class StoreHeader:
     format: int = FORMAT
 
     def difference(self, other: StoreHeader) -> str | None:
-        """What `other` has otherwise, in words; None where nothing."""
+        """How `other` differs, in words; None if it doesn't."""
         differing = [
             f"{field.name} {getattr(self, field.name)!r}, not {getattr(other, field.name)!r}"
             for field in fields(self)
@@ -44,22 +45,20 @@ class StoreHeader:
         return "; ".join(differing) or None
 
     def to_json(self) -> str:
-        """One JSON object over several lines, for people too."""
+        """One JSON object over several lines."""
         return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text: str, path: Path) -> Self:
-        """Read what `to_json` wrote.
+        """Read the content of a `store.json`.
 
         Raises:
-            StoreError: It is no such header, or of another format.
+            StoreError: It isn't such a header, or has another format.
         """
         try:
             value = json.loads(text)
             if value["format"] != FORMAT:
-                raise StoreError(
-                    f"{path}: a feature store of format {value['format']}, and this version reads {FORMAT}"
-                )
+                raise StoreError(f"{path}: has format {value['format']}, but this version reads {FORMAT}")
             return cls(str(value["backbone"]), int(value["dim"]), float(value["fps"]), str(value["sampling"]))
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise StoreError(f"{path}: damaged, or not the header of a feature store") from None
@@ -67,15 +66,15 @@ class StoreHeader:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of the index: where a video's bytes lie.
+    """One line of the index: where a video's arrays are in a shard.
 
-    They lie in one piece: features (T, D) float16, times (T,) float64, epochs (T,) int32, each beginning at
+    They follow each other: features (T, D) float16, times (T,) float64, epochs (T,) int32, each beginning at
     a multiple of 64 bytes, little-endian.
 
     Attributes:
         id: The video's.
         shard: Number of the file that holds it.
-        offset: Its first byte in there.
+        offset: Its first byte there.
         frames: T.
         duration: Seconds.
         source: Where the features came from, without credentials.
@@ -89,55 +88,33 @@ class Record:
     source: str
 
     def to_line(self) -> bytes:
-        """One line of JSON, its end included."""
+        """One line of JSON, with its end."""
         return json.dumps(asdict(self), ensure_ascii=True).encode() + b"\n"
 
     @classmethod
     def from_line(cls, line: bytes) -> Self:
-        """Read what `to_line` wrote.
+        """Read a line of the index.
 
         Raises:
-            ValueError: It is no such line.
+            ValueError: It isn't a whole record, or a field has another type.
+            TypeError: Likewise.
         """
-        try:
-            value: Any = json.loads(line)
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
-        if not isinstance(value, dict) or set(value) != {field.name for field in fields(cls)}:
-            raise ValueError("no record of a video")
-        record = cls(**value)
+        record = cls(**json.loads(line))
         if not (
             all(type(text) is str for text in (record.id, record.source))
-            and all(
-                type(count) is int and count >= 0 for count in (record.shard, record.offset, record.frames)
-            )
+            and all(type(n) is int and n >= 0 for n in (record.shard, record.offset, record.frames))
             and type(record.duration) in (int, float)
-            and abs(record.duration) <= float_info.max  # neither NaN nor a whole number too long for a float
+            and abs(record.duration) <= float_info.max  # neither NaN nor too long an integer
         ):
-            raise ValueError("a field of a record is of another kind")
+            raise ValueError("a field of a record has another type")
         return record
 
-    def layout(self, dim: int) -> Layout:
-        """Where its three arrays lie."""
-        return Layout.at(self.offset, self.frames, dim)
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Where the arrays of one video lie in a shard: the first byte of each, and the end of the last."""
-
-    features: int
-    times: int
-    epochs: int
-    end: int
-
-    @classmethod
-    def at(cls, offset: int, frames: int, dim: int) -> Self:
-        """The layout of T = `frames` features of D = `dim` numbers that begin at a byte."""
-        features = aligned(offset)
-        times = aligned(features + frames * dim * 2)
-        epochs = aligned(times + frames * 8)
-        return cls(features, times, epochs, epochs + frames * 4)
+    def layout(self, dim: int) -> tuple[int, int, int, int]:
+        """The first byte of each of its arrays of D = `dim` features, and the end of the last."""
+        features = aligned(self.offset)
+        times = aligned(features + self.frames * dim * 2)
+        epochs = aligned(times + self.frames * 8)
+        return features, times, epochs, epochs + self.frames * 4
 
 
 def aligned(offset: int) -> int:
@@ -147,3 +124,64 @@ def aligned(offset: int) -> int:
     [0, 64, 64, 128]
     """
     return -(-offset // _ALIGNMENT) * _ALIGNMENT
+
+
+class Index:
+    """The records of a store, in the order in which they were added: a file with a JSON line for each.
+
+    A line that wasn't written whole (the process was killed, the disk was full) is ignored, and the next one
+    overwrites it. A broken line with others after it has another cause, and is refused.
+
+    Args:
+        path: The file; read now, if it exists.
+
+    Attributes:
+        records: By id.
+
+    Raises:
+        StoreError: A line is broken, or an id occurs twice.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read: tuple[int, int] | None = None
+        self._size = 0  # bytes of the whole lines
+        self.records: dict[str, Record] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the file again if it changed."""
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            return
+        stamp = (status.st_size, status.st_mtime_ns)
+        if stamp == self._read:
+            return
+        data = self._path.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        records: dict[str, Record] = {}
+        for number, line in enumerate(whole.splitlines(), start=1):
+            try:
+                record = Record.from_line(line)
+            except (ValueError, TypeError, RecursionError):
+                raise StoreError(
+                    f"{self._path}, line {number}: damaged; restore the file from a copy, or delete this and"
+                    " all later lines and extract those videos again"
+                ) from None
+            if record.id in records:
+                raise StoreError(f"{self._path}, line {number}: {record.id!r} occurs twice")
+            records[record.id] = record
+        self.records, self._size, self._read = records, len(whole), stamp
+
+    def append(self, record: Record) -> None:
+        """Write a line after the last whole one to the disk.
+
+        Raises:
+            OSError: It couldn't be written; the file is as before.
+        """
+        line = record.to_line()
+        write_at(self._path, self._size, line)
+        self._size += len(line)
+        self.records[record.id] = record
+        self._read = None

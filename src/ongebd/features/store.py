@@ -1,12 +1,11 @@
 """Features of many videos in one folder: a few large files, read without copying, and an index.
 
     STORE/store.json        what the features are: backbone, size, rate (`StoreHeader`)
-    STORE/index.jsonl       a line for each video, written when its features are safe on the disk (`Record`)
+    STORE/index.jsonl       a line for each video, written when its features are safe on disk (`Record`)
     STORE/shard-00000.bin   the features, times and epochs of video after video, until the file is large
 
-Eighteen thousand videos are some twenty files, so that training reads them at the speed of the disk, or of
-memory once they have been read. A store that a writer left in the middle, however it died, is whole up to the
-last video in its index.
+Eighteen thousand videos make some twenty files, so training reads them at the speed of the disk, or of
+memory once they are cached. However a writer dies, the store is whole up to the last video in its index.
 """
 
 from __future__ import annotations
@@ -23,25 +22,24 @@ import numpy as np
 import numpy.typing as npt
 
 from ongebd.common.text import public_name
-from ongebd.errors import StoreError
-from ongebd.features.index import Index, write_at
-from ongebd.features.locking import lock_file, sync_folder
-from ongebd.features.records import Layout, Record, StoreHeader, aligned
+from ongebd.common.writing import write_whole
+from ongebd.errors import StoreError, os_errors
+from ongebd.features.disk import lock_file, sync_folder, write_at
+from ongebd.features.records import Index, Record, StoreHeader, aligned
 
 Features16 = npt.NDArray[np.float16]
-"""Features of one video as they are stored, shape (T, D)."""
+"""Features of one video as the store holds them, shape (T, D)."""
 
 SHARD_BYTES = 1 << 30
-"""A shard that has reached this size gets no more videos."""
+"""A shard of this size gets no more videos."""
 
-_INDEX = "index.jsonl"
-_UNFINISHED = "store.json.new"
+_HEADER, _INDEX = "store.json", "index.jsonl"
 _HALF, _DOUBLE, _INT = np.dtype("<f2"), np.dtype("<f8"), np.dtype("<i4")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredVideo:
-    """One video's features. The arrays are read-only views into the file: nothing is read until it is used.
+    """One video's features. The arrays are read-only views into the file; nothing is read until it is used.
 
     Attributes:
         id: The video's.
@@ -64,31 +62,29 @@ class StoredVideo:
 
 
 class FeatureStore:
-    """The features of many videos, by id. Made by `create` or `open`.
+    """The features of many videos, by id. Use `create` or `open`.
 
-    Any number of processes may read, also while one writes; `refresh` shows what was added since. A store can
-    be handed to another process (pickled): it opens the folder there. Not to be written from two threads at
-    once.
+    Any number of processes can read, also while one writes; `refresh` shows what was added since. A store can
+    be sent to another process (pickled), which opens the folder there. Only one thread may write.
 
     Attributes:
         path: The folder.
         header: What all its features have in common.
 
-    Examples:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp()) / "features"
-        >>> with FeatureStore.create(folder, backbone="net@1", dim=3, fps=24) as store:
-        ...     store.add("clip", np.ones((2, 3)), [0, 1 / 24], [0, 0], 2 / 24, "clip.mp4")
-        >>> video = FeatureStore.open(folder)["clip"]
-        >>> video.features.shape, video.times[1].round(3).item(), video.duration
-        ((2, 3), 0.042, 0.08333333333333333)
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp()) / "features"
+    >>> with FeatureStore.create(folder, backbone="net@1", dim=3, fps=24) as store:
+    ...     store.add("clip", np.ones((2, 3)), [0, 1 / 24], [0, 0], 2 / 24, "clip.mp4")
+    >>> video = FeatureStore.open(folder)["clip"]
+    >>> video.features.shape, video.times[1].round(3).item(), video.duration
+    ((2, 3), 0.042, 0.08333333333333333)
     """
 
     def __init__(self, path: Path, header: StoreHeader) -> None:
         self.path = path
         self.header = header
         if not (path / _INDEX).exists() and self._shard(0).exists():
-            raise StoreError(f"{path}: its {_INDEX} is gone; restore it from a copy, or begin a new store")
+            raise self._error(f"{_INDEX} is missing; restore it from a copy, or begin a new store")
         self._index = Index(path / _INDEX)
         self._maps: dict[int, mmap.mmap] = {}
         self._lock: BinaryIO | None = None
@@ -100,63 +96,61 @@ class FeatureStore:
         """Make a new, empty store.
 
         Args:
-            path: A folder that is empty or not there.
+            path: A folder that is empty or doesn't exist.
             backbone: The backbone's identity, weights included.
             dim: Numbers in a feature, D.
             fps: Frames a second that the videos are sampled to.
-            sampling: How frames are chosen and brought to the backbone's size, in words.
+            sampling: How frames are chosen and resized, in words.
 
         Raises:
-            StoreError: Something is there already, or it cannot be made.
+            StoreError: The folder isn't empty, or can't be written.
         """
         path = Path(path)
         if dim < 1 or not (isfinite(fps) and fps > 0):
             raise StoreError(f"{path}: a store needs dim and fps above 0, not {dim} and {fps}")
         header = StoreHeader(backbone, dim, float(fps), sampling)
-        try:
+        with os_errors(f"{path}: can't make a store", error=StoreError):
             path.mkdir(parents=True, exist_ok=True)
-            if {entry.name for entry in path.iterdir()} - {_UNFINISHED}:
-                raise StoreError(
-                    f"{path}: there is something in it already; open it, or name an empty folder"
-                )
-            # Under its name only when it is whole: a folder without it is no store yet.
-            write_at(path / _UNFINISHED, 0, header.to_json().encode())
-            (path / _UNFINISHED).replace(path / "store.json")
+            # A killed process may have left a part of the header.
+            if any(not entry.match(f".{_HEADER}.*.part") for entry in path.iterdir()):
+                raise StoreError(f"{path}: isn't empty; open the store in it, or name an empty folder")
+            with write_whole(path / _HEADER) as part:
+                write_at(part, 0, header.to_json().encode())
             sync_folder(path)
-        except OSError as problem:
-            raise StoreError(f"{path}: cannot be made: {_why(problem)}") from None
         return cls(path, header)
 
     @classmethod
     def open(cls, path: Path | str) -> FeatureStore:
-        """Open a store that is there, to read it or to add to it.
+        """Open an existing store, to read it or to add to it.
 
         Raises:
-            StoreError: It is none, or its index is damaged.
+            StoreError: There is none, or its index is damaged.
         """
         path = Path(path)
         try:
-            text = (path / "store.json").read_text(encoding="utf-8")
+            text = (path / _HEADER).read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
-            raise StoreError(f"{path}: is no feature store; make one with: ongebd extract … --out") from None
+            raise StoreError(f"{path}: not a feature store; make one with: ongebd extract … --out") from None
         except (OSError, UnicodeDecodeError) as problem:
-            raise StoreError(f"{path}: cannot be read: {problem}") from None
-        return cls(path, StoreHeader.from_json(text, path / "store.json"))
+            raise StoreError(f"{path}: can't read: {problem}") from None
+        return cls(path, StoreHeader.from_json(text, path / _HEADER))
 
     @classmethod
     def open_or_create(
         cls, path: Path | str, *, backbone: str, dim: int, fps: float, sampling: str = ""
     ) -> FeatureStore:
-        """Go on with a store of exactly these features, or begin one.
+        """Open the store of exactly these features, or make it.
 
         Raises:
-            StoreError: There is one of other features, or as `create` and `open` say.
+            StoreError: It holds other features, or as for `create` and `open`.
         """
         path = Path(path)
-        if not (path / "store.json").exists():
+        if not (path / _HEADER).exists():
             return cls.create(path, backbone=backbone, dim=dim, fps=fps, sampling=sampling)
         store = cls.open(path)
-        store.require(StoreHeader(backbone, dim, float(fps), sampling))
+        difference = store.header.difference(StoreHeader(backbone, dim, float(fps), sampling))
+        if difference is not None:
+            raise store._error(f"holds other features ({difference}); name another folder with --out")
         return store
 
     @property
@@ -173,19 +167,6 @@ class FeatureStore:
     def fps(self) -> float:
         """Frames a second that the videos were sampled to."""
         return self.header.fps
-
-    def require(self, wanted: StoreHeader) -> None:
-        """Make sure that these are the features wanted.
-
-        Raises:
-            StoreError: They are not; it says how they differ.
-        """
-        difference = self.header.difference(wanted)
-        if difference is not None:
-            raise StoreError(
-                f"{self.path}: holds other features ({difference}), and a store is never mixed;"
-                " name another folder with --out"
-            )
 
     def __repr__(self) -> str:
         return f"<FeatureStore {self.path}: {len(self)} videos, {self.backbone}, {self.fps:g} fps>"
@@ -209,19 +190,20 @@ class FeatureStore:
 
     def __getitem__(self, video_id: str) -> StoredVideo:
         record = self._record(video_id)
-        layout = record.layout(self.dim)
-        frames = record.frames
+        features, times, epochs, end = record.layout(self.dim)
+        count = record.frames
+        mapped: Any = self._mapped(record, end) if count else b""
         return StoredVideo(
             record.id,
-            self._view(record, layout, layout.features, (frames, self.dim), _HALF),
-            self._view(record, layout, layout.times, (frames,), _DOUBLE),
-            self._view(record, layout, layout.epochs, (frames,), _INT),
+            np.ndarray((count, self.dim), _HALF, mapped, features if count else 0),
+            np.ndarray((count,), _DOUBLE, mapped, times if count else 0),
+            np.ndarray((count,), _INT, mapped, epochs if count else 0),
             record.duration,
             record.source,
         )
 
     def refresh(self) -> None:
-        """See what another process added since the store was opened."""
+        """See what another process has added."""
         self._index.refresh()
 
     def add(
@@ -244,53 +226,56 @@ class FeatureStore:
             source: Where the features came from; credentials in a URL are hidden.
 
         Raises:
-            StoreError: The arrays do not fit, the id is there already, another process writes to the store,
-                or the disk is full. The store is then as it was.
+            StoreError: The arrays don't fit, the store has the id already, another process writes to it, or
+                the disk is full. The store is then as before.
         """
-        half = self._checked(video_id, features)
+        raw = np.asarray(features)
+        with np.errstate(over="ignore"):
+            half = np.ascontiguousarray(raw, _HALF)
         stamps, breaks = np.asarray(times, _DOUBLE), np.asarray(epochs, _INT)
-        if stamps.shape != half.shape[:1] or breaks.shape != half.shape[:1]:
-            raise StoreError(
-                f"{self.path}: {video_id!r} has {len(half)} features, times of shape {stamps.shape}"
-                f" and epochs of shape {breaks.shape}"
+        backwards = np.flatnonzero(np.diff(stamps.ravel()) < 0)
+        wrong = None
+        if not video_id:
+            wrong = "has an empty id"
+        elif raw.ndim != 2 or raw.shape[1] != self.dim:
+            wrong = f"has features of shape {raw.shape}, wanted (T, {self.dim})"
+        elif not np.isfinite(half).all():
+            wrong = "has features with NaN, or too large for float16"
+        elif stamps.shape != half.shape[:1] or breaks.shape != half.shape[:1]:
+            wrong = f"has {len(half)} features, times of shape {stamps.shape}, epochs of shape {breaks.shape}"
+        elif not (isfinite(duration) and np.isfinite(stamps).all()):
+            wrong = "has a time or a duration that isn't a finite number"
+        elif len(backwards):
+            place = int(backwards[0]) + 1
+            wrong = (
+                f"has times that decrease, {stamps[place]:g} after {stamps[place - 1]:g} s at frame {place}"
             )
-        if not (isfinite(duration) and np.isfinite(stamps).all()):
-            raise StoreError(f"{self.path}: {video_id!r} has a time or a duration that is no number")
-        if (np.diff(stamps) < 0).any():
-            place = int(np.argmax(np.diff(stamps) < 0)) + 1
-            raise StoreError(
-                f"{self.path}: {video_id!r} has a time that decreases, {stamps[place]:g} s after"
-                f" {stamps[place - 1]:g} s at frame {place}; give its frames in the order of their times"
-            )
+        if wrong is not None:
+            raise self._error(f"{video_id!r} {wrong}")
         self.lock()
         if video_id in self:
-            raise StoreError(f"{self.path}: {video_id!r} is in it already")
+            raise self._error(f"has {video_id!r} already")
         shard, offset = self._end()
         record = Record(video_id, shard, offset, len(half), float(duration), public_name(source))
         self._write(record, half, stamps, breaks)
 
     def lock(self) -> None:
-        """Become the one writer, until `close`; `add` does this by itself.
+        """Become the only writer, until `close`; `add` does this by itself.
 
         Raises:
-            StoreError: Another process writes to the store, or it may not be written to.
+            StoreError: Another process writes to the store, or its files aren't writable.
         """
         if self._lock is not None:
             return
-        try:
+        with os_errors(f"{self.path}: can't write", error=StoreError):
             self._lock = lock_file(self.path / "lock")
-            if self._lock is not None:
-                (self.path / _INDEX).touch()
-        except OSError as problem:
-            raise StoreError(f"{self.path}: cannot be written to: {_why(problem)}") from None
-        if self._lock is None:
-            raise StoreError(
-                f"{self.path}: another process is writing to it; wait for it, or name another folder"
-            )
+            if self._lock is None:
+                raise self._error("another process is writing to it; wait for it, or name another folder")
+            (self.path / _INDEX).touch()
         self._index.refresh()
 
     def close(self) -> None:
-        """Let another process write. Reading goes on to work."""
+        """Let another process write. Reading still works."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -306,69 +291,41 @@ class FeatureStore:
     def __reduce__(self) -> tuple[Any, ...]:
         return FeatureStore.open, (self.path,)
 
+    def _error(self, text: str) -> StoreError:
+        return StoreError(f"{self.path}: {text}")
+
     def _record(self, video_id: str) -> Record:
         try:
             return self._index.records[video_id]
         except KeyError:
-            raise StoreError(f"{self.path}: there is no video {video_id!r} among its {len(self)}") from None
-
-    def _checked(self, video_id: str, features: npt.ArrayLike) -> Features16:
-        if not video_id:
-            raise StoreError(f"{self.path}: a video needs an id that is not empty")
-        given = np.asarray(features)
-        if given.ndim != 2 or given.shape[1] != self.dim:
-            raise StoreError(
-                f"{self.path}: features of {video_id!r} have shape {given.shape}, wanted (T, {self.dim})"
-            )
-        with np.errstate(over="ignore"):
-            half = np.ascontiguousarray(given, _HALF)
-        if not np.isfinite(half).all():
-            raise StoreError(
-                f"{self.path}: features of {video_id!r} hold NaN, or numbers too large for float16"
-            )
-        return half
+            raise self._error(f"has no video {video_id!r} among its {len(self)}") from None
 
     def _end(self) -> tuple[int, int]:
         """The shard and the byte at which the next video begins."""
         if not self._index.records:
             return 0, 0
         last = next(reversed(self._index.records.values()))
-        end = aligned(last.layout(self.dim).end)
+        end = aligned(last.layout(self.dim)[-1])
         return (last.shard, end) if end < SHARD_BYTES else (last.shard + 1, 0)
 
-    def _write(
-        self, record: Record, features: Features16, times: npt.NDArray[Any], epochs: npt.NDArray[Any]
-    ) -> None:
-        layout = record.layout(self.dim)
-        data = bytearray(layout.end - record.offset)
-        for array, start in ((features, layout.features), (times, layout.times), (epochs, layout.epochs)):
-            raw = np.ascontiguousarray(array).tobytes()
+    def _write(self, record: Record, *arrays: npt.NDArray[Any]) -> None:
+        *starts, end = record.layout(self.dim)
+        data = bytearray(end - record.offset)
+        for array, start in zip(arrays, starts, strict=True):
+            raw = array.tobytes()
             data[start - record.offset : start - record.offset + len(raw)] = raw
-        path = self._shard(record.shard)
-        is_new = record.offset == 0
-        try:
-            write_at(path, record.offset, data)
-            if is_new:
+        safe = f"the {len(self)} videos before it are safe"
+        with os_errors(f"{self.path}: can't write {record.id!r}", safe, StoreError):
+            write_at(self._shard(record.shard), record.offset, data)
+            if record.offset == 0:  # a new file
                 sync_folder(self.path)
             self._index.append(record)
-        except OSError as problem:
-            raise StoreError(
-                f"{self.path}: {record.id!r} could not be written: {_why(problem)};"
-                f" what was there before is safe (videos: {len(self)})"
-            ) from None
 
     def _shard(self, number: int) -> Path:
         return self.path / f"shard-{number:05d}.bin"
 
-    def _view(
-        self, record: Record, layout: Layout, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]
-    ) -> npt.NDArray[Any]:
-        if not record.frames:
-            return np.empty(shape, dtype)
-        return np.ndarray(shape, dtype, self._mapped(record, layout.end), offset)
-
     def _mapped(self, record: Record, end: int) -> mmap.mmap:
-        """The shard in memory, as far as `end` at least."""
+        """The shard in memory, at least up to `end`."""
         mapped = self._maps.get(record.shard)
         if mapped is None or len(mapped) < end:
             path = self._shard(record.shard)
@@ -376,14 +333,11 @@ class FeatureStore:
                 with path.open("rb") as file:
                     mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except (OSError, ValueError) as problem:  # ValueError: the file is empty
-                raise StoreError(f"{path}: cannot be read: {_why(problem)}; copy the store again") from None
+                reason = getattr(problem, "strerror", None) or problem
+                raise StoreError(f"{path}: can't read: {reason}; copy the store again") from None
             if len(mapped) < end:
                 raise StoreError(
                     f"{path}: is shorter than its index says (at {record.id!r}); copy the store again"
                 )
             self._maps[record.shard] = mapped
         return mapped
-
-
-def _why(problem: BaseException) -> str:
-    return str(getattr(problem, "strerror", None) or problem)

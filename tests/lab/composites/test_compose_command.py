@@ -73,7 +73,7 @@ def test_a_clip_that_cannot_be_read_is_told_and_the_others_go_on(
     arguments = (clips, bad, "-o", tmp_path / "made", "-q", "--videos", 1, "--split", "all", *QUICK)
     assert run(*arguments, "--no-contact-sheet") == 0
     said = capfd.readouterr().err
-    assert said.startswith(f"ongebd: {bad}: is not a video")
+    assert said.startswith(f"ongebd: {bad}: can't read it as a video")
     assert said.count("\n") == 1
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from ongebd.backbones.graph_backbone import CPU_RUNTIMES, check_runtime
+from ongebd.backbones.cpu_runtime import CPU_RUNTIMES, check_runtime
 from ongebd.errors import ConfigError, MissingExtraError
 
 MOST_STREAMS = 4096

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from ongebd.features.locking import lock_file
+from ongebd.features.disk import lock_file
 
 _LOOK_EVERY = 0.2  # seconds
 
