@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ongebd.cluster import DetectTask, Entry, Manifest, jobs_of
-from ongebd.cluster.detect import Job, _kept
-from ongebd.cluster.tasks import Found
+from ongebd.cluster.detect import Found, Job, _kept
 from ongebd.cluster.worker import Answer
 from ongebd.detector import StreamConfig
 from ongebd.output import RunEnd
@@ -96,7 +95,7 @@ def kept(tmp_path: Path, source: str, failed: str | None = None) -> None:
     (job,) = jobs_of([source], ["a"], out, TASK)
     manifest = Manifest(out)
     manifest.begin([], ["a"])
-    _kept(job, Answer(0, Found({"jsonl": b"j", "csv": b"c"}, END, failed)), out, manifest)
+    _kept(job, Answer(0, Found("a.mp4", {"jsonl": b"j", "csv": b"c"}, END, failed)), out, manifest)
 
 
 def test_what_is_done_is_done_until_something_that_it_depends_on_changes(tmp_path: Path, video: str) -> None:

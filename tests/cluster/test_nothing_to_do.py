@@ -13,9 +13,7 @@ import pytest
 
 from ongebd.cli import main
 from ongebd.cluster import Cluster, FeatureTask, connection
-from ongebd.cluster.run import answers
-from ongebd.cluster.tasks import Task, Video
-from ongebd.cluster.worker import Answer
+from ongebd.cluster.worker import Answer, Task, Video, answers
 from ongebd.errors import ClusterError
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
@@ -94,11 +92,11 @@ def test_a_wrong_address_is_refused_there_too(
     line = [command, clips[0], "--out", str(tmp_path / "out"), "--quiet", "--cluster"]
     assert main([*line, "local"]) == 0
     assert main([*line, "head"]) == 2
-    assert capsys.readouterr().err.startswith("ongebd: --cluster head: is no address")
+    assert capsys.readouterr().err.startswith("ongebd: --cluster head: not an address")
 
 
 def test_work_without_a_cluster_is_an_error_and_none_without_work_is_not() -> None:
     task = FeatureTask(backbone="x", identity="x@1", fps=24.0)
     assert list(answers(None, task, [], 1, gpu=False)) == []
-    with pytest.raises(ClusterError, match="no cluster was given, and 1 videos"):
+    with pytest.raises(ClusterError, match="no cluster for 1 videos"):
         list(answers(None, task, [Video(0, "a", "a.mp4")], 1, gpu=False))

@@ -12,9 +12,9 @@ import pytest
 
 from ongebd import __version__, backbones
 from ongebd.cli import main
-from ongebd.cluster.attempts import MOST, Attempts, Turns
-from ongebd.cluster.tasks import DetectTask, FeatureTask, Found, Task, Video, Work
-from ongebd.cluster.worker import Answer, Site, Unfit, Worker
+from ongebd.cluster import DetectTask, FeatureTask
+from ongebd.cluster.detect import Found
+from ongebd.cluster.worker import MOST, Answer, Attempts, Task, Turns, Unfit, Video, Work, Worker
 from ongebd.detector import load
 from ongebd.errors import ConfigError
 from ongebd.features import Failure, FeatureStore, VideoFeatures
@@ -48,8 +48,11 @@ class Unready:
         raise ConfigError("no GPU here")
 
 
-def worker(task: Task, attempts: Attempts | None = None, site: Site | None = None) -> Worker:
-    return Worker(task, site or Site.here([]), attempts or Attempts())
+def worker(
+    task: Task, attempts: Attempts | None = None, version: str = __version__, folder: str | None = None
+) -> Worker:
+    counter = attempts or Attempts()
+    return Worker(task, version, folder, 1, lambda method, number: getattr(counter, method)(number))
 
 
 def ask(worker: Worker, source: str, number: int = 0) -> Answer | Unfit:
@@ -110,37 +113,26 @@ def test_a_fault_of_the_program_is_told_with_its_traceback() -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "site", "said"),
+    ("task", "options", "said"),
     [
-        (Unready(), Site.here([]), "cannot do the work: no GPU here"),
-        (
-            replace(FEATURES, identity="other@1"),
-            Site.here([]),
-            f"has {IDENTITY}, and the store is of other@1",
-        ),
-        (replace(BOUNDARIES, identity="other@1"), Site.here([]), "not other@1; install the same"),
-        (FEATURES, replace(Site.here([]), version="0.0.1"), "and here it is 0.0.1; install the same"),
+        (Unready(), {}, "can't do the work: no GPU here"),
+        (replace(FEATURES, identity="other@1"), {}, f"has {IDENTITY}, but the store has other@1"),
+        (replace(BOUNDARIES, identity="other@1"), {}, "not other@1; install the same"),
+        (FEATURES, {"version": "0.0.1"}, "not 0.0.1; install the same"),
         (
             FEATURES,
-            Site(Site.here([]).version, "/no/such/folder", relative=True),
-            "has no folder /no/such/folder",
+            {"folder": "/no/such/folder"},
+            "/no/such/folder: No such file or directory; name the videos",
         ),
     ],
 )
-def test_a_machine_that_cannot_do_the_work_says_so_for_every_video(task: Task, site: Site, said: str) -> None:
-    unfit = ask(worker(task, site=site), "x.mp4")
+def test_a_machine_that_cannot_do_the_work_says_so_for_every_video(
+    task: Task, options: dict[str, str], said: str
+) -> None:
+    unfit = ask(worker(task, **options), "x.mp4")  # type: ignore[arg-type]
     assert isinstance(unfit, Unfit)
-    assert unfit.reason.startswith("the machine ")
     assert said in unfit.reason
     assert "\n" not in unfit.reason
-
-
-def test_a_missing_folder_is_nothing_where_all_names_are_whole(clips: list[str]) -> None:
-    site = replace(Site.here(clips), folder="/no/such/folder")
-    assert not site.relative
-    assert isinstance(ask(worker(FEATURES, site=site), clips[0]), Answer)
-    assert Site.here(["a.mp4"]).relative
-    assert not Site.here(["https://host/a.mp4"]).relative
 
 
 def test_a_video_that_kills_its_workers_is_given_up_and_named() -> None:
@@ -157,7 +149,7 @@ def test_a_video_that_kills_its_workers_is_given_up_and_named() -> None:
     assert begun == ["killer.mp4"] * MOST
     assert isinstance(answer, Answer)
     assert isinstance(answer.result, Failure)
-    assert answer.result.reason.startswith(f"its worker died {MOST} times over it")
+    assert answer.result.reason.startswith(f"its worker died {MOST} times:")
     assert answer.attempts == MOST
 
 
@@ -171,7 +163,7 @@ def test_an_attempt_that_came_to_an_end_does_not_count() -> None:
 
 
 def test_a_suspect_is_worked_on_alone() -> None:
-    turns = Turns()
+    turns = Turns(2)
     inside: list[str] = []
     seen: dict[str, list[str]] = {}
     together, lock = threading.Barrier(2), threading.Lock()

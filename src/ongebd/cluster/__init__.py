@@ -1,21 +1,18 @@
-"""Many videos on many machines: features and boundaries as one machine gives them, with Ray Data.
+"""Features and boundaries of many videos on many machines, with Ray Data; the same as one machine computes.
 
-Needs the extra `cluster`. The driver alone writes; the workers read videos and send back what they found.
+Needs the extra `cluster`. The driver alone writes; the workers read videos and return what they found.
 """
 
 from ongebd.cluster.connection import Cluster, connected
-from ongebd.cluster.detect import Detected, Job, detect_on, jobs_of
-from ongebd.cluster.extract import extract_on
+from ongebd.cluster.detect import DetectTask, detect_on, jobs_of
+from ongebd.cluster.extract import FeatureTask, extract_on
 from ongebd.cluster.manifest import Entry, Manifest
-from ongebd.cluster.tasks import DetectTask, FeatureTask
 
 __all__ = [
     "Cluster",
     "DetectTask",
-    "Detected",
     "Entry",
     "FeatureTask",
-    "Job",
     "Manifest",
     "connected",
     "detect_on",

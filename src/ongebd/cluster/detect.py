@@ -4,61 +4,91 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Generator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ongebd.cluster.connection import Cluster
 from ongebd.cluster.manifest import Entry, Manifest
-from ongebd.cluster.run import answers
-from ongebd.cluster.tasks import DetectTask, Found, Video
-from ongebd.cluster.worker import Answer
+from ongebd.cluster.worker import Answer, Video, Work, answers
 from ongebd.common.text import public_name
-from ongebd.errors import OngebdError
+from ongebd.common.writing import write_whole
+from ongebd.detector import Model, load
+from ongebd.detector.openvino import as_asked
+from ongebd.errors import ClusterError, OngebdError
 from ongebd.features import Failure
-from ongebd.output import RunEnd
-from ongebd.output.writer import writing
+from ongebd.output import RunEnd, open_writers, output_paths, writing
+from ongebd.output.follow import Reading, detect_source
 from ongebd.video.source import local_path
+
+_STEM = "result"
 
 
 @dataclass(frozen=True, slots=True)
-class Detected:
-    """A video is finished.
+class Found:
+    """The outcome of one video.
 
     Attributes:
-        source: Its source, without credentials.
-        failed: Why it could not be read, or not to its end, in one line; None if its results are complete.
-        end: How its run ended; None if nothing was written.
+        source: Without credentials.
+        files: Content of the result files, by format; none if the source was refused before its first frame.
+        end: How the run ended; None if there are no files.
+        failed: Why it did not reach the end of its source, in one line; None if it did.
     """
 
     source: str
-    failed: str | None
+    files: dict[str, bytes]
     end: RunEnd | None
+    failed: str | None
 
 
-def jobs_of(sources: Sequence[str], stems: Sequence[str], out: Path, task: DetectTask) -> list[Job]:
-    """The jobs of a command, each marked whether its results are in the folder already.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DetectTask:
+    """The boundaries of each video, written in some formats; see `ongebd detect`.
 
-    They are where the manifest has the video's key (source, size and time of its file, model with its
-    weights, settings, formats, version), and its files still hold what was written.
-
-    Args:
-        sources: As the user named them.
-        stems: Names of their result files, no two the same.
-        out: The folder of results.
-        task: What is done with each.
+    Attributes:
+        model: Name of a model, or a trained model's folder that every worker can read.
+        formats: Keys of `ongebd.output.FORMATS`.
+        identity: The identity of the model's backbone, weights included, that every worker must have.
+        reading: How sources are read and judged.
+        device: Where a trained model computes; None for the CPU.
     """
-    known = Manifest(out).read()
-    same = _digest(_identity(task))
-    jobs = []
-    for source, stem in zip(sources, stems, strict=True):
-        key = _digest({"task": same, "source": source, "file": _file(source)})
-        entry = known.get(stem)
-        done = entry is not None and entry.status != "failed" and entry.key == key and _whole(entry, out)
-        jobs.append(Job(source, stem, key, entry if done else None))
-    return jobs
+
+    model: str
+    formats: tuple[str, ...]
+    identity: str
+    reading: Reading
+    device: str | None = None
+
+    def ready(self) -> Work:
+        """Load the model."""
+        model = load(self.model, device=self.device)
+        model = as_asked(model, self.reading.runtime, self.reading.precision)
+        if model.backbone.identity != self.identity:
+            raise ClusterError(f"it has {model.backbone.identity}, not {self.identity}; install the same")
+        return partial(self._found, model)
+
+    def _found(self, model: Model, video: Video) -> Found:
+        ends: list[RunEnd] = []
+        with TemporaryDirectory(prefix="ongebd-") as name:
+            folder = Path(name)
+            try:
+                failed = detect_source(
+                    video.source,
+                    model,
+                    replace(self.reading, workers=1),  # a worker has one processor
+                    partial(open_writers, self.formats, folder, _STEM),
+                    lambda *_: None,
+                    ends.append,
+                )
+            except OngebdError as problem:
+                failed = " ".join(str(problem).split())
+            written = zip(self.formats, output_paths(self.formats, folder, _STEM), strict=True)
+            files = {format_: path.read_bytes() for format_, path in written if path.exists()}
+        end = ends[0] if ends else None
+        return Found(public_name(video.source), files, end, failed and public_name(failed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +98,8 @@ class Job:
     Attributes:
         source: As the user named it.
         stem: Name of its result files.
-        key: Stands for all that its results depend on.
-        done: What the manifest has of it, where that still holds.
+        key: Digest of everything that its results depend on.
+        done: Its entry in the manifest if its results are in the folder already.
     """
 
     source: str
@@ -78,104 +108,96 @@ class Job:
     done: Entry | None
 
 
-def detect_on(
-    jobs: Sequence[Job], out: Path, task: DetectTask, cluster: Cluster | None
-) -> Generator[Detected, None, None]:
-    """Find the boundaries of those videos that are not done, and write them, in the order of the videos.
+def jobs_of(sources: Sequence[str], stems: Sequence[str], out: Path, task: DetectTask) -> list[Job]:
+    """The jobs of a command.
 
-    The files are those of `ongebd detect`, to the byte; each appears whole or not at all.
+    A job is done already if the manifest has its key (source, size and time of its file, model with its
+    weights, settings, formats, version) and its files still hold what was written.
 
     Args:
-        jobs: Of `jobs_of`.
-        out: Folder for the results; made if it is not there.
-        task: What is done with each video.
-        cluster: Where; None will do where all jobs are done.
+        sources: As the user named them.
+        stems: Unique names of their result files.
+        out: The folder of results.
+        task: The work on each video.
+    """
+    known = Manifest(out).read()
+    folder = Path(task.model.partition(":")[2] or task.model)
+    files = sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+    same = _digest({"weights": {path.name: _sha256(path.read_bytes()) for path in files}, **asdict(task)})
+    jobs = []
+    for source, stem in zip(sources, stems, strict=True):
+        key = _digest({"task": same, "source": source, "file": _file(source)})
+        entry = known.get(stem)
+        done = entry is not None and entry.status != "failed" and entry.key == key and _whole(entry, out)
+        jobs.append(Job(source, stem, key, entry if done else None))
+    return jobs
 
-    Yields:
-        One event per video.
+
+def detect_on(
+    jobs: Sequence[Job], out: Path, task: DetectTask, cluster: Cluster | None
+) -> Generator[Found, None, None]:
+    """Find the boundaries of the jobs that are not done, and write them, in the order of the jobs.
+
+    The files equal those of `ongebd detect` to the byte; each appears whole or not at all.
+
+    Args:
+        jobs: From `jobs_of`.
+        out: Folder for the results; made if it does not exist.
+        task: The work on each video.
+        cluster: None is enough if all jobs are done.
 
     Raises:
-        OngebdError: The folder cannot be written to.
-        ClusterError: A machine cannot do the work, or the cluster was lost.
+        OngebdError: The folder can't be written.
+        ClusterError: A machine can't do the work, or the cluster was lost.
     """
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     todo = [job for job in jobs if job.done is None]
     manifest = Manifest(out)
-    manifest.begin((_skipped(job.done) for job in jobs if job.done is not None), [job.stem for job in todo])
+    skipped = (replace(job.done, status="skipped", attempts=1) for job in jobs if job.done is not None)
+    manifest.begin(skipped, [job.stem for job in todo])
     videos = [Video(number, job.stem, job.source) for number, job in enumerate(todo)]
     for video, answer in answers(cluster, task, videos, 1, gpu=task.device not in (None, "cpu")):
         yield _kept(todo[video.number], answer, out, manifest)
 
 
-def _kept(job: Job, answer: Answer, out: Path, manifest: Manifest) -> Detected:
-    """Write a video's files, then its line."""
-    source = public_name(job.source)
-    result = answer.result
-    files: dict[str, bytes] = {}
-    end: RunEnd | None = None
-    reason: str | None = None
-    if isinstance(result, Failure):
-        reason = result.reason
-    elif isinstance(result, Found):
-        files, end = result.files, result.end
-        reason = None if result.failed is None else public_name(result.failed)
-    for what, data in files.items():
-        _put(out / f"{job.stem}.{what}", data)
-    entry = Entry(
-        id=job.stem,
-        source=source,
-        status="done" if reason is None else "failed",
-        reason=reason,
-        attempts=answer.attempts,
-        key=job.key,
-        files={what: hashlib.sha256(data).hexdigest() for what, data in files.items()},
-        trace=answer.trace,
-    )
-    manifest.add(entry)
-    return Detected(source, reason, end)
-
-
-def _put(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or not at all."""
-    part = path.with_name(f".ongebd-{os.getpid()}.part")
-    with writing(path):
-        try:
+def _kept(job: Job, answer: Answer, out: Path, manifest: Manifest) -> Found:
+    """Write a video's files, then its entry."""
+    found: Found | Failure = answer.result
+    if isinstance(found, Failure):
+        found = Found(found.source, {}, None, found.reason)
+    for format_, data in found.files.items():
+        path = out / f"{job.stem}.{format_}"
+        with writing(path), write_whole(path) as part:
             part.write_bytes(data)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-
-
-def _skipped(entry: Entry) -> Entry:
-    return Entry(id=entry.id, source=entry.source, status="skipped", key=entry.key, files=entry.files)
+    manifest.add(
+        Entry(
+            id=job.stem,
+            source=found.source,
+            status="done" if found.failed is None else "failed",
+            reason=found.failed,
+            attempts=answer.attempts,
+            key=job.key,
+            files={format_: _sha256(data) for format_, data in found.files.items()},
+            trace=answer.trace,
+        )
+    )
+    return found
 
 
 def _whole(entry: Entry, out: Path) -> bool:
-    """Whether a video's files are what was written."""
+    """Whether a video's files hold what was written."""
     try:
-        found = {
-            what: hashlib.sha256((out / f"{entry.id}.{what}").read_bytes()).hexdigest()
-            for what in entry.files
-        }
+        return bool(entry.files) and all(
+            _sha256((out / f"{entry.id}.{format_}").read_bytes()) == known
+            for format_, known in entry.files.items()
+        )
     except OSError:
         return False
-    return bool(found) and found == entry.files
-
-
-def _identity(task: DetectTask) -> dict[str, Any]:
-    """All that two runs of one video must have in common."""
-    folder = Path(task.model.partition(":")[2] or task.model)
-    weights = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in (sorted(folder.iterdir()) if folder.is_dir() else [])
-        if path.is_file()
-    }
-    return {"weights": weights, **asdict(task)}
 
 
 def _file(source: str) -> tuple[int, int] | None:
-    """What changes when a file is written anew; None for what is no file of this machine."""
+    """Size and time of a file, which change when it is rewritten; None for a URL."""
     try:
         status = Path(local_path(source)).stat()
     except (OSError, ValueError):
@@ -183,8 +205,9 @@ def _file(source: str) -> tuple[int, int] | None:
     return status.st_size, status.st_mtime_ns
 
 
-def _digest(value: object) -> str:
-    try:
-        return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-    except (TypeError, ValueError) as problem:
-        raise OngebdError(f"a setting cannot be written down: {problem}") from None
+def _digest(value: dict[str, Any]) -> str:
+    return _sha256(json.dumps(value, sort_keys=True).encode())
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,18 +1,17 @@
-"""What became of each video of a folder: one line of JSON for each, and never two."""
+"""The outcome of each video in a folder of results: one line of JSON each."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
-from ongebd.errors import OngebdError
+from ongebd.common.writing import write_whole
+from ongebd.errors import OngebdError, os_errors
 from ongebd.features.disk import write_at
-
-NAME = "manifest.jsonl"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,13 +20,13 @@ class Entry:
 
     Attributes:
         id: Its name in the results.
-        source: Where it is, without credentials.
-        status: `done` and `failed` by the last command that had it to do; `skipped` where that found it done.
+        source: Without credentials.
+        status: `done` or `failed` by the last command that worked on it, `skipped` if that found it done.
         reason: Why it failed, in one line.
-        attempts: How often it was begun; above 1 where a worker died over it.
-        key: Stands for all that its result depends on; None where the folder itself tells what is done.
+        attempts: Above 1 if a worker died while working on it.
+        key: Digest of everything that its result depends on; None if the folder itself shows what is done.
         files: sha256 of each result file, by format.
-        trace: Where the program is at fault: the traceback.
+        trace: Traceback of a bug in the program.
     """
 
     id: str
@@ -40,77 +39,51 @@ class Entry:
     trace: str | None = None
 
     def to_line(self) -> bytes:
-        """One line of JSON, its end included; what is not known is left out."""
-        told = {name: value for name, value in asdict(self).items() if value not in (None, {})}
-        return json.dumps(told, ensure_ascii=True).encode() + b"\n"
-
-    @classmethod
-    def from_line(cls, line: bytes) -> Self:
-        """Read what `to_line` wrote.
-
-        Raises:
-            ValueError: It is no such line.
-            TypeError: Likewise.
-        """
-        return cls(**json.loads(line))
+        """A line of JSON without the fields that are not set."""
+        known = {name: value for name, value in asdict(self).items() if value not in (None, {})}
+        return json.dumps(known, ensure_ascii=True).encode() + b"\n"
 
 
 class Manifest:
-    """The file `manifest.jsonl` of a folder of results.
-
-    Args:
-        folder: The folder.
-    """
+    """The file `manifest.jsonl` of a folder of results."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / NAME
+        self.path = folder / "manifest.jsonl"
         self._size = 0
 
     def read(self) -> dict[str, Entry]:
-        """All that stand in the file, by id; a line that was not written whole is passed over."""
-        if not self.path.exists():
-            return {}
+        """All entries by id; a line that a kill cut short is skipped."""
         found = {}
-        for line in self.path.read_bytes().splitlines():
+        for line in self.path.read_bytes().splitlines() if self.path.exists() else []:
             with suppress(ValueError, TypeError):
-                entry = Entry.from_line(line)
+                entry = Entry(**json.loads(line))
                 found[entry.id] = entry
         return found
 
     def begin(self, skipped: Iterable[Entry], todo: Iterable[str]) -> None:
-        """A command begins: those it skips, and the ids of those it will do, which lose their lines.
-
-        Videos of which it knows nothing keep theirs.
+        """Start a command: replace the entries of videos that it skips, and remove those of its own videos.
 
         Raises:
-            OngebdError: The file cannot be written.
+            OngebdError: The file can't be written.
         """
-        before = self.read()
+        entries = self.read() | {entry.id: entry for entry in skipped}
         for video_id in todo:
-            before.pop(video_id, None)
-        lines = b"".join(
-            entry.to_line() for entry in (before | {entry.id: entry for entry in skipped}).values()
-        )
-        fresh = self.path.with_suffix(".new")
-        with self._told():
-            write_at(fresh, 0, lines)
-            fresh.replace(self.path)
+            entries.pop(video_id, None)
+        lines = b"".join(entry.to_line() for entry in entries.values())
+        with self._writing(), write_whole(self.path) as part:
+            write_at(part, 0, lines)
         self._size = len(lines)
 
     def add(self, entry: Entry) -> None:
-        """One more video is done, or failed; when this returns, its line is on the disk.
+        """Add a video that is done or failed; its line is on the disk when this returns.
 
         Raises:
-            OngebdError: The file cannot be written; it is as it was.
+            OngebdError: The file can't be written; it is unchanged.
         """
         line = entry.to_line()
-        with self._told():
+        with self._writing():
             write_at(self.path, self._size, line)
         self._size += len(line)
 
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as problem:
-            raise OngebdError(f"{self.path}: could not be written: {problem.strerror}") from None
+    def _writing(self) -> AbstractContextManager[None]:
+        return os_errors(f"can't write {self.path}", error=OngebdError)
