@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,7 +113,7 @@ def fitted(bench: Bench, films: list[Any], name: str) -> None:
 
     plain = bench.resnet50_cea() if name == "ResNet-50" else ongebd.load("window-mean")
     network = fit(features_of(plain, films, bench.device), bench)
-    model = Model(name, "", plain.backbone, bench.config, bench.resnet50_cea(network)._anticipator)
+    model = Model(name, "", plain.backbone, bench.config, bench.resnet50_cea(network).method)
     # The scale of the errors is the model's own: what is an event is told from what is usual in them.
     errors = [
         d.error
@@ -124,8 +125,8 @@ def fitted(bench: Bench, films: list[Any], name: str) -> None:
         name,
         "",
         plain.backbone,
-        bench.config.changed({"min_error": usual, "min_std": usual / 5}),
-        model._anticipator,
+        replace(bench.config, min_error=usual, min_std=usual / 5),
+        model.method,
     )
     wanted = through(StreamPool(model, runtime=runtime(model, "float32")), films)
     bench.note("agreement", f"CEA on {name}: median error", float(f"{usual:.3g}"))

@@ -133,7 +133,7 @@ def boundaries(
     times: npt.NDArray[np.float64], scores: npt.NDArray[np.float64], threshold: float
 ) -> list[float]:
     """What a stream with these settings would report, by its own head and runs."""
-    config = StreamConfig(head="hysteresis", threshold=threshold).changed(SETTINGS)
+    config = StreamConfig(head="hysteresis", threshold=threshold, **SETTINGS)
     head, runs = config.new_head(), config.runs()
     found = []
     for place, (time, score) in enumerate(zip(times.tolist(), scores.tolist(), strict=True)):

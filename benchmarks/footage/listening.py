@@ -288,7 +288,7 @@ class _Nothing:
 
 def _scorer_of(method: Method) -> Scorer:
     name, _, argument = method.model.name.partition(":")
-    made = RECIPES[name].method(method.config, argument or None, None)
+    made = RECIPES[name].method(method.config, argument or None, "cpu")
     if isinstance(made, Anticipator):
         raise ConfigError(f"{method.label}: looks at pictures, and gives no scores")
     return made

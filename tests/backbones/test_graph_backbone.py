@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,7 +11,6 @@ import pytest
 from ongebd import backbones
 from ongebd.backbones.onnx_backbone import GraphBackbone, on_cpu_runtime
 from ongebd.detector import load
-from ongebd.detector.openvino import on_cpu_runtime as model_on_cpu_runtime
 from ongebd.errors import ConfigError, MissingExtraError
 
 
@@ -58,17 +56,6 @@ class TestOpenVino:
             alone = list(threads.map(lambda n: ours.embed(pictures[n : n + 1])[0], [0, 1, 2] * 3))
         assert all((feature == together[n % 3]).all() for n, feature in enumerate(alone))
         assert ours.embed(pictures[:0]).shape == (0, ours.dim)
-
-
-def test_a_model_on_openvino_is_a_model():
-    pytest.importorskip("openvino", reason="the extra `openvino` is not installed")
-    model = model_on_cpu_runtime(load("window-mean"), "openvino")
-    again = pickle.loads(pickle.dumps(model))
-    assert repr(again.backbone) == repr(model.backbone)
-    assert "openvino" in repr(model.backbone)
-    picture = np.full((120, 160, 3), 9, np.uint8)
-    for one in (model, again):
-        assert one.stream(tau=3).update(picture, 0.0).error == 0
 
 
 @pytest.mark.parametrize(
@@ -129,16 +116,15 @@ class TestTorchNetworks:
         pytest.importorskip("openvino", reason="the extra `openvino` is not installed")
         from ongebd.estimator.anticipator import AnticipatorConfig, ConsistentEventAnticipator
         from ongebd.estimator.onnx_anticipator import OnnxAnticipator
-        from ongebd.estimator.openvino_anticipator import OpenVinoAnticipator
         from ongebd.lab.training.onnx_export import export_onnx
 
         shape = AnticipatorConfig(dim=16, width=16, ffn=16, heads=2, layers=2)
         export_onnx(ConsistentEventAnticipator(shape).eval(), tmp_path / "model.onnx")
         wanted = OnnxAnticipator(tmp_path / "model.onnx", "cea", 8)
-        ours = OpenVinoAnticipator(tmp_path / "model.onnx", "cea", 8, "float32")
+        ours = OnnxAnticipator(tmp_path / "model.onnx", "cea", 8, openvino="float32")
         past = np.random.default_rng(0).random((8, 16), np.float32)
         for length in (1, 5, 8):
             assert ours.anticipate(past[:length]) == pytest.approx(wanted.anticipate(past[:length]), abs=1e-4)
-        missing = OpenVinoAnticipator(tmp_path / "gone.onnx", "cea", 8, "float32")
-        with pytest.raises(ConfigError, match=r"gone\.onnx: cannot be read"):
+        missing = OnnxAnticipator(tmp_path / "gone.onnx", "cea", 8, openvino="float32")
+        with pytest.raises(ConfigError, match=r"gone\.onnx: No such file"):
             missing.anticipate(past)

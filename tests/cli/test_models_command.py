@@ -10,8 +10,7 @@ import pytest
 
 from ongebd.cli import main
 from ongebd.detector import load, model_names
-from ongebd.detector.catalogue import ESTIMATOR_PARAMETERS, RESNET50, catalogue
-from ongebd.detector.recipes import RECIPES
+from ongebd.detector.recipes import ESTIMATOR_PARAMETERS, RECIPES, RESNET50, catalogue
 
 
 def test_json_lists_every_method_once(capsys):
@@ -74,11 +73,11 @@ def test_it_needs_no_extra():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("clock:soon", "clock:soon: seconds are wanted behind the colon"),
+        ("clock:soon", "clock:soon: give seconds behind the colon"),
         ("clock:-1", "period must be a number of seconds above 0"),
         ("window-mean:8", "window-mean takes nothing behind a colon"),
-        ("estimator", "nothing without its weights"),
-        ("magic", "unknown model 'magic'; there are clock"),
+        ("estimator", "estimator needs trained weights"),
+        ("magic", "unknown model 'magic'; known are clock"),
     ],
 )
 def test_a_mistake_is_one_line(name, message, capsys):

@@ -103,7 +103,7 @@ def test_what_is_done_is_done_until_something_that_it_depends_on_changes(tmp_pat
     kept(tmp_path, video)
     assert found(tmp_path, video, TASK)
     for other in (
-        replace(TASK, reading=Reading(version="1", config=StreamConfig(tau=3.0))),
+        replace(TASK, reading=Reading(version="1", settings=StreamConfig(tau=3.0))),
         replace(TASK, model="persistence"),
         replace(TASK, formats=("jsonl",)),
         replace(TASK, identity="net@2"),

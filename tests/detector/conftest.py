@@ -35,7 +35,9 @@ def stub() -> StubBackbone:
 @pytest.fixture
 def stub_model(stub: StubBackbone) -> Model:
     """The default model's settings on the stub."""
-    return Model("stub", "for tests", stub, load("window-mean").defaults, WindowMean)
+    return Model(
+        "stub", "for tests", stub, load("window-mean").defaults, lambda config: WindowMean(config.window)
+    )
 
 
 @pytest.fixture

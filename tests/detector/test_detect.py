@@ -14,7 +14,7 @@ import pytest
 
 import ongebd
 from ongebd.common.geometry import Fit
-from ongebd.detector import Seen, SourceRun, StreamConfig, load
+from ongebd.detector import Seen, SourceRun, load
 from ongebd.errors import FeatureError, SourceError
 from ongebd.types import Boundary, Epoch
 from ongebd.video import VideoReader
@@ -103,7 +103,7 @@ def test_batch_and_stream_agree_over_a_break_of_the_source(tmp_path, make_video,
 def test_any_number_of_workers_gives_the_same(film):
     runs = []
     for workers in (1, 3):
-        with SourceRun(film, load(), StreamConfig(fps=8), workers=workers) as run:
+        with SourceRun(film, load(), load().configured(fps=8), workers=workers) as run:
             runs.append([event.decision if isinstance(event, Seen) else event for event in run])
     assert runs[0] == runs[1]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ongebd.detector import StreamConfig, load
-from ongebd.detector.heads import HysteresisHead, ThresholdHead
+from ongebd.detector.heads import ThresholdHead
 from ongebd.errors import ConfigError
 from ongebd.estimator import BoundaryDiscriminator
 
@@ -32,9 +32,9 @@ def test_a_threshold_is_one():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"head": "magic"}, "unknown head 'magic'; there are obd, threshold, hysteresis"),
-        ({"head": "threshold"}, "needs a value: set threshold"),
-        ({"head": "threshold", "threshold": float("nan")}, "threshold must be a number"),
+        ({"head": "magic"}, "head must be one of hysteresis, obd, threshold, not 'magic'"),
+        ({"head": "threshold"}, "head threshold needs threshold"),
+        ({"head": "threshold", "threshold": float("nan")}, "threshold must be a finite number"),
     ],
 )
 def test_what_makes_no_sense_is_refused(settings, message):
@@ -59,7 +59,7 @@ def test_the_share_of_the_head_can_be_told(detector):
 
 @given(st.lists(st.floats(0, 1), max_size=60), st.floats(0.01, 0.99), st.floats(0.01, 1))
 def test_hysteresis_begins_above_the_threshold_and_ends_below_its_share(scores, threshold, rearm):
-    head, before = HysteresisHead(threshold, rearm), False
+    head, before = ThresholdHead(threshold, rearm), False
     for score in scores:
         now = head.update(score).is_boundary
         assert now == (score >= rearm * threshold if before else score > threshold)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ongebd.detector import StreamConfig
 from ongebd.detector.heads import BoundaryRuns
 from ongebd.errors import ConfigError
 from ongebd.types import Boundary
@@ -123,7 +124,7 @@ def test_reset_forgets_run_and_gap():
 def test_a_setting_out_of_range_is_refused_by_name(bad):
     (name,) = bad
     with pytest.raises(ConfigError, match=name):
-        BoundaryRuns(**bad)
+        StreamConfig(**bad)
 
 
 def test_a_boundary_may_be_decided_at_its_onset():

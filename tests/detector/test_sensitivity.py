@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,7 +47,7 @@ def test_settings_that_were_filled_may_be_filled_again(sensitivity, model):
 
 def test_what_is_set_holds_over_a_default_of_the_other():
     pool = IMMEDIATE.configured(sensitivity=0.7)
-    assert StreamConfig(threshold=0.4).filled(pool) == pool.changed({"sensitivity": None, "threshold": 0.4})
+    assert StreamConfig(threshold=0.4).filled(pool) == replace(pool, sensitivity=None, threshold=0.4)
     wanted = IMMEDIATE.configured(StreamConfig(sensitivity=0.2).filled(pool))
     assert wanted == IMMEDIATE.configured(sensitivity=0.2)
     assert IMMEDIATE.configured(threshold=0.4).sensitivity is None
@@ -54,14 +56,10 @@ def test_what_is_set_holds_over_a_default_of_the_other():
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        (
-            "immediate",
-            {"sensitivity": 0.7, "threshold": 0.9},
-            "stands for threshold: give the one or the other",
-        ),
-        ("window-mean", {"sensitivity": 0.7, "tau": 9}, "stands for tau: give the one or the other"),
-        ("window-mean", {"sensitivity": 0.7, "threshold": 0.9}, "stands for threshold"),
-        ("clock", {"sensitivity": 0.7}, "^clock has no sensitivity: leave it out, or name another model$"),
+        ("immediate", {"sensitivity": 0.7, "threshold": 0.9}, "replaces threshold: set only one of them"),
+        ("window-mean", {"sensitivity": 0.7, "tau": 9}, "replaces tau: set only one of them"),
+        ("window-mean", {"sensitivity": 0.7, "threshold": 0.9}, "replaces threshold"),
+        ("clock", {"sensitivity": 0.7}, "^clock has no sensitivity; leave it out or choose another model$"),
         (
             "window-mean",
             {"sensitivity": 0.7, "head": "threshold"},
@@ -70,19 +68,19 @@ def test_what_is_set_holds_over_a_default_of_the_other():
         (
             "immediate",
             {"tau": 3},
-            "^immediate has no tau: its head, hysteresis, is set by threshold, rearm$",
+            "^immediate doesn't use tau; its head, hysteresis, uses threshold, rearm$",
         ),
-        ("half-second", {"window": 3}, "half-second has no window"),
-        ("immediate", {"head": "obd"}, "head obd needs a value: set tau, delta, warmup, min_std, min_error"),
-        ("immediate", {"inliers_only": True}, "immediate has no inliers_only"),
-        ("window-mean", {"threshold": 0.9}, "its head, obd, is set by tau, delta, inliers_only"),
-        ("window-mean", {"rearm": 0.1}, "window-mean has no rearm"),
-        ("window-mean", {"head": "threshold", "threshold": 0.3, "delta": 9}, "window-mean has no delta"),
-        ("clock", {"tau": 99}, "clock has no tau: its head, threshold, is set by threshold"),
-        ("immediate", {"sensitivity": 0}, "sensitivity must lie between 0 and 1"),
-        ("immediate", {"sensitivity": float("nan")}, "sensitivity must lie between 0 and 1"),
-        ("immediate", {"rearm": 0}, "rearm must be a number above 0 and at most 1"),
-        ("immediate", {"threshold": 0}, "threshold must be a number above 0"),
+        ("half-second", {"window": 3}, "half-second doesn't use window"),
+        ("immediate", {"head": "obd"}, "head obd needs tau, delta, warmup, min_std, min_error"),
+        ("immediate", {"inliers_only": True}, "immediate doesn't use inliers_only"),
+        ("window-mean", {"threshold": 0.9}, "its head, obd, uses tau, delta"),
+        ("window-mean", {"rearm": 0.1}, "window-mean doesn't use rearm"),
+        ("window-mean", {"head": "threshold", "threshold": 0.3, "delta": 9}, "window-mean doesn't use delta"),
+        ("clock", {"tau": 99}, "clock doesn't use tau; its head, threshold, uses threshold"),
+        ("immediate", {"sensitivity": 0}, "sensitivity must be"),
+        ("immediate", {"sensitivity": float("nan")}, "sensitivity must be"),
+        ("immediate", {"rearm": 0}, "rearm must be above 0 and at most 1"),
+        ("immediate", {"threshold": 0}, "threshold must be above 0"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(name, settings, message):
@@ -95,6 +93,23 @@ def test_what_makes_no_sense_is_refused_in_one_line(name, settings, message):
 def test_a_streams_own_settings_can_be_given_to_another(name):
     model = load(name)
     assert model.configured(model.configured()) == model.configured()
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "used"),
+    [
+        ("immediate", None, "fps sensitivity min_gap max_run head threshold rearm"),
+        (
+            "persistence",
+            None,
+            "fps sensitivity tau delta warmup min_std min_error min_gap max_run head inliers_only",
+        ),
+        ("window-mean", "threshold", "fps window min_gap max_run head threshold"),
+        ("clock", None, "fps min_gap max_run head threshold"),
+    ],
+)
+def test_a_model_names_the_settings_that_it_uses(name, head, used):
+    assert load(name).settings(head) == used.split()
 
 
 def test_another_head_can_judge_the_scores_of_a_learned_model():

@@ -67,7 +67,7 @@ def test_a_config_is_a_stream_config(bad):
 @pytest.mark.parametrize("bad", [None, "", b"window-mean", 3, ["window-mean"]], ids=str)
 def test_a_model_is_given_by_its_name(bad):
     for use in (load, lambda name: ongebd.detect("clip.mp4", name)):
-        with pytest.raises(ConfigError, match="a model is given by its name or folder"):
+        with pytest.raises(ConfigError, match="a model is a name or a folder"):
             use(bad)
 
 
@@ -110,7 +110,7 @@ def test_a_model_comes_out_of_a_pickle_as_it_was(name):
 
 
 def test_a_model_changed_by_hand_says_that_it_cannot_be_pickled(stub):
-    with pytest.raises(ConfigError, match=r"only a model as ongebd\.load"):
+    with pytest.raises(ConfigError, match=r"only a model from ongebd\.load"):
         pickle.dumps(replace(load(), backbone=stub))
 
 

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from ongebd.estimator.anticipator_config import METRICS, Metric
-from ongebd.estimator.distances import ERRORS
+from ongebd.estimator.anticipation import ERRORS, Metric
 from ongebd.estimator.torch_errors import min_max_normalised, prediction_errors
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", ERRORS)
 def test_training_and_stream_agree(metric: Metric) -> None:
     rng = np.random.default_rng(0)
     features, anticipated = rng.standard_normal((2, 7, 40)).astype(np.float32)
@@ -20,7 +19,7 @@ def test_training_and_stream_agree(metric: Metric) -> None:
     np.testing.assert_allclose(many.numpy(), single, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", ERRORS)
 def test_an_error_is_smallest_where_the_anticipation_is_right(metric: Metric) -> None:
     feature = torch.rand(30)
     assert prediction_errors(feature, feature, metric).item() == pytest.approx(0, abs=1e-6)
@@ -33,7 +32,7 @@ def test_the_cosine_error_spans_zero_to_one() -> None:
     assert prediction_errors(east.expand(3, 2), others).tolist() == [0.0, 0.5, 1.0]
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", ERRORS)
 def test_a_zero_norm_makes_no_nan(metric: Metric) -> None:
     anticipated = torch.zeros(2, 6, requires_grad=True)
     features = torch.stack([torch.zeros(6), torch.rand(6)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -75,8 +76,8 @@ KINDS = ["persistence", "window-mean", "cea", "miniroad", "testra", "simon", "oa
 @pytest.fixture
 def model(tmp_path):
     def make(kind: str = "window-mean", **changes) -> Model:
-        defaults = ongebd.load("window-mean").defaults.changed(changes)
-        return Model(kind, "for tests", tiny_backbone(), defaults, _method=method(kind, tmp_path))
+        defaults = replace(ongebd.load("window-mean").defaults, **changes)
+        return Model(kind, "for tests", tiny_backbone(), defaults, method=method(kind, tmp_path))
 
     return make
 
@@ -363,7 +364,7 @@ def test_a_method_without_a_gpu_form_is_refused():
         GpuRuntime(ongebd.load("predictability"), device="cpu")
     with pytest.raises(ConfigError, match="this backbone has no GPU form"):
         GpuRuntime(
-            Model("w", "", ongebd.load("clock").backbone, ongebd.load("clock").defaults, WindowMean),
+            replace(ongebd.load("window-mean"), backbone=ongebd.load("clock").backbone),
             device="cpu",
         )
 
@@ -387,7 +388,7 @@ def test_a_models_own_batched_form_is_taken(model):
             return BatchedPersistence(DIM, device)
 
     network = make_network("miniroad", network_shape("miniroad", {"embedding": 4, "hidden": 4}, dim=DIM))
-    loaded = Model("mine", "", tiny_backbone(), model().defaults, _method=lambda _: Mine(network, "mine"))
+    loaded = Model("mine", "", tiny_backbone(), model().defaults, method=lambda _: Mine(network, "mine"))
     stream = DeviceStream(loaded, StreamConfig(), device="cpu", precision="float32")
     wanted = model("persistence").stream()
     for n, feature in enumerate(features(1)):

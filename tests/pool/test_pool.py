@@ -52,7 +52,8 @@ class Stub:
 @pytest.fixture
 def stub_model() -> Model:
     """The default model's settings on the stub."""
-    return Model("stub", "for tests", Stub(), ongebd.load("window-mean").defaults, WindowMean)
+    defaults = ongebd.load("window-mean").defaults
+    return Model("stub", "for tests", Stub(), defaults, lambda config: WindowMean(config.window))
 
 
 def rest(stream) -> list:
@@ -71,7 +72,7 @@ def said(results: list[PoolResult]) -> list:
 @given(data=st.data())
 def test_any_interleaving_gives_each_stream_what_it_gets_alone(data):
     model = ongebd.load("window-mean")
-    stub = Model("stub", "for tests", Stub(), model.defaults, model._anticipator, _method=model._method)
+    stub = Model("stub", "for tests", Stub(), model.defaults, model.method)
     streams = data.draw(st.integers(1, 4), "streams")
     pool = StreamPool(
         stub,

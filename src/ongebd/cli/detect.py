@@ -17,7 +17,6 @@ from ongebd.cli.standard_streams import ClosedOutput
 from ongebd.common.text import spoken_name
 from ongebd.detector import StreamConfig, load
 from ongebd.detector.models import DEFAULT_MODEL
-from ongebd.detector.openvino import as_asked
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output import (
     LineWriter,
@@ -51,9 +50,7 @@ def detect(
     config: Annotated[StreamConfig | None, Parameter(name="*")] = None,
     stream: int | None = None,
     source_fps: float | None = None,
-    runtime: str | None = None,
-    precision: str | None = None,
-    device: str | None = None,
+    device: str = "cpu",
     where: Annotated[ClusterOption | None, Parameter(name="*")] = None,
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
 ) -> int:
@@ -88,13 +85,9 @@ def detect(
         Which video stream of a file with several, from 0; cover art does not count.
     source_fps
         Frames per second of a source without timestamps (raw H.264). [--fps]
-    runtime
-        What runs the networks: onnxruntime, or openvino (an extra). [the model's own]
-    precision
-        Number format of the networks: float32, or bfloat16 with openvino. bfloat16 moves some boundaries: one
-        in ten for the default model. [float32]
     device
-        Where a trained model computes, with PyTorch: cpu, cuda or cuda:N.
+        Where networks compute: cpu; cuda or cuda:N for a trained model; openvino (an extra), or
+        openvino:bfloat16, which moves some boundaries: one in ten for the default model.
     where
         Where the work is done. Results of a cluster go to --out; finished videos are not repeated.
     quiet
@@ -109,19 +102,20 @@ def detect(
     _check_places(out, formats, stem, many=many)
     if where.cluster is not None and out is None:
         raise ConfigError("--cluster writes files; add --out DIR")
-    loaded = load(model, device=device if where.cluster is None else None)
-    loaded.configured(config)  # raises for what the model can't use
+    here = where.cluster is None or device.startswith("openvino")
+    loaded = load(model, device=device if here else "cpu")
+    settings = loaded.configured(config)
+    if source_fps is None and config is not None:  # --fps also times a source without timestamps
+        source_fps = config.fps
     stems = [stem] if stem is not None else output_stems(sources)
     paths = [[] if out is None else output_paths(formats, out, name) for name in stems]
     protect_sources([path for some in paths for path in some], sources)
-    loaded = as_asked(loaded, runtime, precision)
     reading = Reading(
         version=__version__,
-        config=config,
+        settings=settings,
         stream=stream,
         source_fps=source_fps,
-        runtime=runtime,
-        precision=precision,
+        device=device,
     )
     if where.cluster is not None and out is not None:
         from ongebd.cluster import DetectTask
@@ -130,7 +124,6 @@ def detect(
             model=model,
             formats=tuple(formats),
             identity=loaded.backbone.identity,
-            device=device,
             reading=reading,
         )
         return _on_cluster(where, sources, stems, out, task, quiet=quiet)

@@ -21,9 +21,9 @@ def export(folder: Path, /) -> int:
     folder
         The model's folder: OUT/model of `ongebd train`.
     """
-    from ongebd.detector.trained import read_trained
+    from ongebd.detector.trained import read_shape
 
-    read_trained(folder)  # says what is wrong, if this is no model
+    read_shape(folder)  # says what is wrong, if this is no model
     try:
         from ongebd.lab.training.model_folder import export as run
     except ModuleNotFoundError as problem:

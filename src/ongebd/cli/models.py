@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ongebd.detector.catalogue import MethodFacts, catalogue
 from ongebd.detector.models import DEFAULT_MODEL
+from ongebd.detector.recipes import MethodFacts, catalogue
 
 
 def models(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:

@@ -68,7 +68,7 @@ class ClusterOption:
     verbose: Annotated[bool, Parameter(negative=())] = False
     """Show Ray's own messages."""
 
-    def check(self, sources: Sequence[str], device: str | None) -> None:
+    def check(self, sources: Sequence[str], device: str) -> None:
         """Refuse what a cluster can't do, and cluster options without a cluster."""
         if self.cluster is None:
             for name, value in (("--workers", self.workers is not None), ("--verbose", self.verbose)):
@@ -78,7 +78,7 @@ class ClusterOption:
         for source in sources:
             if source == "-" or source.startswith("camera:"):
                 raise ConfigError(f"{source} is only on this machine; drop --cluster")
-        if device is not None and device.startswith("cuda:"):
+        if device.startswith("cuda:"):
             raise ConfigError(f"--device {device}: each cluster worker has its own GPU; use --device cuda")
 
     @contextmanager

@@ -17,7 +17,6 @@ from ongebd.cluster.worker import Answer, Video, Work, answers
 from ongebd.common.text import public_name
 from ongebd.common.writing import write_whole
 from ongebd.detector import Model, load
-from ongebd.detector.openvino import as_asked
 from ongebd.errors import ClusterError, OngebdError
 from ongebd.features import Failure
 from ongebd.output import RunEnd, open_writers, output_paths, writing
@@ -53,19 +52,16 @@ class DetectTask:
         formats: Keys of `ongebd.output.FORMATS`.
         identity: The identity of the model's backbone, weights included, that every worker must have.
         reading: How sources are read and judged.
-        device: Where a trained model computes; None for the CPU.
     """
 
     model: str
     formats: tuple[str, ...]
     identity: str
     reading: Reading
-    device: str | None = None
 
     def ready(self) -> Work:
         """Load the model."""
-        model = load(self.model, device=self.device)
-        model = as_asked(model, self.reading.runtime, self.reading.precision)
+        model = load(self.model, device=self.reading.device)
         if model.backbone.identity != self.identity:
             raise ClusterError(f"it has {model.backbone.identity}, not {self.identity}; install the same")
         return partial(self._found, model)
@@ -157,7 +153,7 @@ def detect_on(
     skipped = (replace(job.done, status="skipped", attempts=1) for job in jobs if job.done is not None)
     manifest.begin(skipped, [job.stem for job in todo])
     videos = [Video(number, job.stem, job.source) for number, job in enumerate(todo)]
-    for video, answer in answers(cluster, task, videos, 1, gpu=task.device not in (None, "cpu")):
+    for video, answer in answers(cluster, task, videos, 1, gpu=task.reading.device.startswith("cuda")):
         yield _kept(todo[video.number], answer, out, manifest)
 
 

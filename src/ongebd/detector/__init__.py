@@ -2,7 +2,8 @@
 
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.detector import OnlineDetector
-from ongebd.detector.models import Model, load, model_names
+from ongebd.detector.model import Model
+from ongebd.detector.models import load, model_names
 from ongebd.detector.source_run import Seen, SourceRun, detect
 
 __all__ = ["Model", "OnlineDetector", "Seen", "SourceRun", "StreamConfig", "detect", "load", "model_names"]

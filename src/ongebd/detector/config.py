@@ -1,155 +1,135 @@
-"""Every setting of a stream, in one place: for the API, the command line and the output's header."""
+"""The settings of a stream, and which of them each head uses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from fractions import Fraction
-from typing import Any, Self
+from math import log2
+from typing import Annotated, Any, Literal, Self
 
-from ongebd.detector.heads import OBD, BoundaryRuns, Head, make_head
-from ongebd.errors import ConfigError, a_number, a_whole_number
-from ongebd.estimator import BoundaryDiscriminator
+from ongebd.common.settings import Range, changed, check_fields
+from ongebd.detector.heads import HYSTERESIS, OBD, THRESHOLD, BoundaryRuns, Head, ThresholdHead
+from ongebd.errors import ConfigError
+from ongebd.estimator.discriminator import BoundaryDiscriminator
 from ongebd.video.timing import exact_rate
 
-_NUMBERS = ("fps", "sensitivity", "tau", "min_std", "min_error", "min_gap", "max_run", "threshold", "rearm")
-# Whole numbers, and the most that each may be: beyond, a frame would cost seconds or gigabytes.
-_WHOLE = {"delta": 100_000, "window": 4096, "warmup": 100_000}
+HEAD_SETTINGS = {
+    OBD: ("tau", "delta", "warmup", "min_std", "min_error", "inliers_only"),
+    THRESHOLD: ("threshold",),
+    HYSTERESIS: ("threshold", "rearm"),
+}
+"""The settings of each head. It needs them all; no other head uses them."""
+KNOBS = ("sensitivity", "tau", "threshold")
+"""The settings that may change while a stream runs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StreamConfig:
     """How a stream is sampled and judged. None means the model's own, calibrated value.
 
-    The values in brackets are those of the models named there; others have their own. A head takes the
-    settings that it has a use for; the learned models have none for those of window-mean.
+    The values in brackets are those of the models named there. A model uses only some of the settings
+    (`Model.settings`) and refuses the others.
 
     Raises:
-        ConfigError: A value is of the wrong type, or far outside what is sensible. (What a model or a head
-            cannot work with, it refuses itself, when a stream begins.)
+        ConfigError: A value is of the wrong type or out of range.
     """
 
-    fps: float | None = None
+    fps: Annotated[float | None, Range(above=0)] = None
     """Frames a second that the detector looks at; a slower source gives what it has. [24]"""
 
-    sensitivity: float | None = None
-    """Above 0, below 1: the higher, the more boundaries; in place of tau or threshold. [0.5]"""
+    sensitivity: Annotated[float | None, Range(above=0, below=1)] = None
+    """Above 0, below 1: the higher, the more boundaries; replaces tau or threshold. [0.5]"""
 
-    tau: float | None = None
+    tau: Annotated[float | None, Range(above=0)] = None
     """τ: standard deviations above the mean error that make a boundary; higher: fewer. [window-mean: 2.5]"""
 
-    delta: int | None = None
+    delta: Annotated[int | None, Range(least=2, most=100_000)] = None
     """Δ: how many recent errors a new one is compared with (frames, 2 to 100000). [window-mean: 21]"""
 
-    window: int | None = None
+    window: Annotated[int | None, Range(least=1, most=4096)] = None
     """L: how many past frames the anticipator looks at (1 to 4096). [window-mean: 8]"""
 
-    warmup: int | None = None
+    warmup: Annotated[int | None, Range(least=2, most=100_000)] = None
     """Errors that must be known before the first test (frames, 2 to delta). [window-mean: 8]"""
 
-    min_std: float | None = None
+    min_std: Annotated[float | None, Range(least=0)] = None
     """Floor on the standard deviation of the errors, for still pictures. [window-mean: 0.004]"""
 
-    min_error: float | None = None
-    """No error at or under this, of at most 1, makes a boundary. [window-mean: 0.02]"""
+    min_error: Annotated[float | None, Range(least=0, most=1)] = None
+    """An error up to this, of at most 1, never makes a boundary. [window-mean: 0.02]"""
 
-    min_gap: float | None = None
+    min_gap: Annotated[float | None, Range(least=0)] = None
     """Seconds after a boundary in which weaker ones do not count. [immediate: 0.6; window-mean: 0.5]"""
 
-    max_run: float | None = None
+    max_run: Annotated[float | None, Range(least=0)] = None
     """Seconds after which a boundary is closed; 0: at its onset. [immediate: 0; window-mean: 1]"""
 
-    head: str | None = None
-    """Decides on the scores: hysteresis, obd or threshold. [immediate: hysteresis]"""
+    head: Literal["hysteresis", "obd", "threshold"] | None = None
+    """What decides on the scores: hysteresis, obd or threshold. [immediate: hysteresis]"""
 
     threshold: float | None = None
     """Score above which a frame is positive, for the heads hysteresis and threshold."""
 
-    rearm: float | None = None
+    rearm: Annotated[float | None, Range(above=0, most=1)] = None
     """Share of the threshold below which the score falls between two boundaries. [immediate: 0.75]"""
 
     inliers_only: bool = False
     """Compare with unremarkable errors only (the paper's ablation, worse in its tables)."""
 
     def __post_init__(self) -> None:
-        for name in _NUMBERS:
-            self._take(name, a_number)
-        for name, most in _WHOLE.items():
-            self._take(name, a_whole_number)
-            if (value := getattr(self, name)) is not None and value > most:
-                raise ConfigError(f"{name} must be at most {most} frames, not {value}")
-        if self.min_error is not None and self.min_error > 1:
-            raise ConfigError(f"min_error must be at most 1, the largest error, not {self.min_error}")
-        if self.sensitivity is not None and not 0 < self.sensitivity < 1:
-            raise ConfigError(f"sensitivity must lie between 0 and 1, not at {self.sensitivity}")
-        if self.head is not None and not isinstance(self.head, str):
-            raise ConfigError(f"head must be the name of one, not {self.head!r}")
-        if not isinstance(self.inliers_only, bool):
-            raise ConfigError(f"inliers_only must be True or False, not {self.inliers_only!r}")
+        check_fields(self)
+        if self.warmup is not None and self.delta is not None and self.warmup > self.delta:
+            raise ConfigError(f"warmup must be at most delta ({self.delta}), not {self.warmup}")
+        if self.head == HYSTERESIS and self.threshold is not None and self.threshold <= 0:
+            raise ConfigError(f"threshold must be above 0 for the head hysteresis, not {self.threshold:g}")
 
-    def _take(self, name: str, check: Callable[[str, Any], float]) -> None:
-        """Check a setting, and keep it as the plain int or float that it stands for."""
-        if (value := getattr(self, name)) is not None:
-            object.__setattr__(self, name, check(name, value))
+    @property
+    def head_name(self) -> str:
+        """The head; the paper's discriminator where none is named."""
+        return self.head or OBD
 
     def filled(self, defaults: Self) -> Self:
-        """This configuration, with `defaults` where it has None.
+        """This configuration, with the values of `defaults` where it has None.
 
-        Of sensitivity on one side, tau and threshold on the other, what is set here holds, and what it stands
-        in for is left open.
+        A sensitivity set here replaces tau and threshold of `defaults`, and the other way round.
         """
         missing = {f.name: getattr(defaults, f.name) for f in fields(self) if getattr(self, f.name) is None}
         if self.sensitivity is not None:
-            missing = {name: value for name, value in missing.items() if name not in ("tau", "threshold")}
+            missing |= {"tau": self.tau, "threshold": self.threshold}
         elif self.tau is not None or self.threshold is not None:
-            missing.pop("sensitivity", None)
+            missing.pop("sensitivity")
         return replace(self, **missing)
 
-    def missing(self) -> list[str]:
-        """The settings without a value that a stream cannot do without."""
-        free = {"head", "threshold", "rearm", "sensitivity"}  # of which the discriminator has no need
-        return [f.name for f in fields(self) if f.name not in free and getattr(self, f.name) is None]
+    def check_complete(self) -> None:
+        """Raise ConfigError where a setting that every stream or its head needs has no value."""
+        names = ("fps", "min_gap", "max_run", *HEAD_SETTINGS[self.head_name])
+        if lacking := [name for name in names if getattr(self, name) is None]:
+            raise ConfigError(f"head {self.head_name} needs {', '.join(lacking)}")
 
-    def changed(self, changes: dict[str, Any]) -> Self:
-        """A copy with some settings changed.
-
-        Raises:
-            ConfigError: A name is unknown.
-        """
-        known = [f.name for f in fields(self)]
-        for name in changes:
-            if name not in known:
-                close = get_close_matches(name, known, n=1)
-                hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
-                raise ConfigError(f"unknown setting {name!r}: {hint}")
-        return replace(self, **changes)
+    def check_retuning(self, wanted: Self) -> None:
+        """Raise ConfigError where a running stream with these settings can't change to `wanted`."""
+        wanted.check_complete()
+        others = [f.name for f in fields(self) if getattr(self, f.name) != getattr(wanted, f.name)]
+        if others := sorted(set(others) - set(KNOBS)):
+            names = ", ".join(others)
+            raise ConfigError(f"{names} can't change while a stream runs, only {', '.join(KNOBS)} can")
 
     def rate(self) -> Fraction:
         """The rate to sample to, in frames a second, exact."""
         return exact_rate(self._value("fps"))
 
     def discriminator(self) -> BoundaryDiscriminator:
-        """A new discriminator with these settings.
-
-        Raises:
-            ConfigError: One that it needs has no value, or is out of its range.
-        """
-        needs = ("tau", "delta", "warmup", "min_std", "min_error")
-        if lacking := [name for name in needs if getattr(self, name) is None]:
-            raise ConfigError(f"head {OBD} needs a value: set {', '.join(lacking)}")
-        return BoundaryDiscriminator(
-            self._value("tau"),
-            self._value("delta"),
-            warmup=self._value("warmup"),
-            min_std=self._value("min_std"),
-            min_error=self._value("min_error"),
-            inliers_only=self.inliers_only,
-        )
+        """A new discriminator with these settings, also where another head is named."""
+        values = {name: self._value(name) for name in HEAD_SETTINGS[OBD]}
+        return BoundaryDiscriminator(**values)
 
     def new_head(self) -> Head:
-        """A new head with these settings; the discriminator where none is named."""
-        return make_head(self.head or OBD, self.discriminator, self.threshold, self.rearm)
+        """A new head with these settings."""
+        if self.head_name == OBD:
+            return self.discriminator()
+        rearm = self._value("rearm") if self.head == HYSTERESIS else None
+        return ThresholdHead(self._value("threshold"), rearm)
 
     def runs(self) -> BoundaryRuns:
         """A new joiner of positive frames with these settings."""
@@ -163,11 +143,61 @@ class StreamConfig:
 
 
 def asked_for(config: StreamConfig | None, changes: dict[str, Any]) -> StreamConfig:
-    """What a caller asks for: a configuration, if any, with single settings changed.
-
-    Raises:
-        ConfigError: It is no configuration, or a setting is unknown or wrong.
-    """
+    """What a caller asks for: a configuration, if any, with single settings changed."""
     if not isinstance(config, StreamConfig | None):
         raise ConfigError(f"config must be a StreamConfig, not {type(config).__name__}")
-    return (config or StreamConfig()).changed(changes)
+    config = config or StreamConfig()
+    try:
+        return replace(config, **changes)
+    except TypeError:  # a name is unknown: `changed` says which
+        return changed(config, changes)
+
+
+def with_sensitivity(
+    config: StreamConfig,
+    sensitivity: float,
+    defaults: StreamConfig,
+    threshold_at: Callable[[float], float] | None,
+    name: str,
+) -> StreamConfig:
+    """Settings with the τ or the threshold that a sensitivity stands for.
+
+    Args:
+        config: Filled with the model's defaults.
+        sensitivity: Above 0, below 1.
+        defaults: The model's.
+        threshold_at: The model's table from a sensitivity to a threshold, if it has one.
+        name: The model's, for messages.
+
+    Raises:
+        ConfigError: The model has no sensitivity, or tau or threshold are set too and differ.
+    """
+    if config.head_name == OBD and defaults.tau is not None:
+        knob, value = "tau", scaled_tau(defaults.tau, sensitivity)
+    elif config.head_name != OBD and threshold_at is not None:
+        knob, value = "threshold", threshold_at(sensitivity)
+    else:
+        which = name if config.head == defaults.head else f"{name} with the head {config.head_name}"
+        raise ConfigError(f"{which} has no sensitivity; leave it out or choose another model")
+    for setting in ("tau", "threshold"):
+        if getattr(config, setting) not in (None, value if setting == knob else None):
+            raise ConfigError(f"sensitivity replaces {setting}: set only one of them")
+    return asked_for(config, {knob: value})
+
+
+def scaled_tau(tau: float, sensitivity: float) -> float:
+    """The τ at a sensitivity, from the one at 0.5: it doubles for each quarter less.
+
+    >>> [round(scaled_tau(2.5, sensitivity), 2) for sensitivity in (0.25, 0.5, 0.75)]
+    [5.0, 2.5, 1.25]
+    """
+    return float(tau * 2.0 ** (4.0 * (0.5 - sensitivity)))
+
+
+def sensitivity_of(tau: float, usual: float) -> float:
+    """The sensitivity at which `scaled_tau(usual, …)` is `tau`, kept within 0.01 and 0.99.
+
+    >>> [sensitivity_of(tau, usual=2.5) for tau in (5.0, 2.5, 1.25)]
+    [0.25, 0.5, 0.75]
+    """
+    return min(0.99, max(0.01, 0.5 - log2(tau / usual) / 4.0))

@@ -12,11 +12,9 @@ from ongebd.backbones import Backbone
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.due import Due, in_seconds
 from ongebd.detector.judge import Judge
-from ongebd.detector.retuning import check_retuning
 from ongebd.detector.scorers import AnticipationScorer, Scorer
 from ongebd.errors import ConfigError, FeatureError
-from ongebd.estimator import Anticipator, cosine_error
-from ongebd.estimator.distances import ErrorFunction
+from ongebd.estimator.anticipation import Anticipator, ErrorFunction, cosine_error
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
 
@@ -166,7 +164,7 @@ class OnlineDetector:
         Raises:
             ConfigError: They differ in more, or the stream's head has neither.
         """
-        check_retuning(self.config, config)
+        self.config.check_retuning(config)
         self._judge.retune(config)
         self.config = config
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.heads import Head
-from ongebd.detector.retuning import retune_head
+from ongebd.estimator.discriminator import BoundaryDiscriminator
 from ongebd.types import Boundary, Decision
 
 
@@ -96,8 +96,11 @@ class Judge:
         self._forget()
 
     def retune(self, config: StreamConfig) -> None:
-        """Judge with another τ or threshold from the next score on."""
-        retune_head(self.head, config)
+        """Judge with another τ or threshold from the next score on; see `StreamConfig.check_retuning`."""
+        if isinstance(self.head, BoundaryDiscriminator):
+            self.head.tau = config.discriminator().tau
+        elif config.threshold is not None:
+            self.head.threshold = config.threshold
 
     def _decide_waiting(self) -> Iterator[Decision]:
         """The decisions on the frames that wait, from what is known now."""

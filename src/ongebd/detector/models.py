@@ -1,108 +1,24 @@
-"""The models that can be named, each with its calibrated settings."""
+"""Loads a model by its name, or a trained one from its folder."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
 
 from ongebd import backbones
-from ongebd.backbones import Backbone
-from ongebd.baselines.methods import METHODS
-from ongebd.detector.config import StreamConfig, asked_for
-from ongebd.detector.detector import OnlineDetector
-from ongebd.detector.recipes import RECIPES, Recipe
-from ongebd.detector.scorers import Scorer
-from ongebd.detector.sensitivity import check_uses, with_sensitivity
-from ongebd.detector.trained import ESTIMATOR, method_in, read_trained
-from ongebd.detector.trained_baseline import TrainedBaseline
+from ongebd.detector.model import LEARNED, Model, Recipe, learned_recipe
 from ongebd.errors import ConfigError, a_whole_number
-from ongebd.estimator import Anticipator, cosine_error
-from ongebd.estimator.distances import ERRORS, ErrorFunction
+
+__all__ = ["DEFAULT_MODEL", "Model", "load", "model_names", "runtime_of"]
 
 DEFAULT_MODEL = "immediate"
-TRAINABLE = (ESTIMATOR, *METHODS)
-"""Methods that are nothing without the folder of a training: `miniroad:FOLDER`, or the folder alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """A named model: a frozen backbone, a method, and settings. It keeps no state; share it freely.
-
-    It can be pickled, for another process: what is pickled is how it was loaded, not the weights. A copy is
-    the model itself.
-    """
-
-    name: str
-    summary: str
-    backbone: Backbone
-    defaults: StreamConfig
-    _anticipator: Callable[[int], Anticipator] | None = None
-    _error: ErrorFunction = cosine_error
-    _method: Callable[[StreamConfig], Anticipator | Scorer] | None = None
-    _threshold: Callable[[float], float] | None = None
-    _loading: Callable[[], Model] | None = field(default=None, init=False, repr=False, compare=False)
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, _memo: object) -> Self:
-        return self
-
-    def __reduce__(self) -> tuple[Callable[[], Model], tuple[()]]:
-        if self._loading is None:
-            raise ConfigError(f"{self.name}: only a model as ongebd.load(…) gave it can be pickled")
-        return self._loading, ()
-
-    def configured(self, config: StreamConfig | None = None, **settings: Any) -> StreamConfig:
-        """The settings of a stream: `config` changed by `settings`, the model's own where it has None.
-
-        A sensitivity is turned into the τ or the threshold that it stands for.
-
-        Raises:
-            ConfigError: A setting is unknown, outside its range, or without meaning for this model.
-        """
-        asked = asked_for(config, settings)
-        filled = asked.filled(self.defaults)
-        filled = with_sensitivity(asked, filled, self.defaults, self._threshold, self.name)
-        check_uses(asked, filled, self.defaults, self.name)
-        filled.rate(), filled.new_head(), filled.runs()  # raises where out of range
-        if not filled.missing():
-            filled.discriminator()  # likewise, though another head may take its place
-        return filled
-
-    def stream(self, config: StreamConfig | None = None, **settings: Any) -> OnlineDetector:
-        """Begin a stream.
-
-        Args:
-            config: Settings; what is None takes the model's own value.
-            **settings: Single settings by name, as in `StreamConfig` (fps, sensitivity, tau, …).
-
-        Raises:
-            ConfigError: A setting is unknown or outside its range.
-
-        >>> import numpy as np, ongebd
-        >>> detector = ongebd.load("immediate").stream(sensitivity=0.7)
-        >>> picture = np.zeros((120, 160, 3), np.uint8)
-        >>> detector.update(picture, time=0.0).is_boundary
-        False
-        """
-        filled = self.configured(config, **settings)
-        return OnlineDetector(self.backbone, self._made(filled), filled, self._error)
-
-    def _made(self, config: StreamConfig) -> Anticipator | Scorer:
-        if self._method is not None:
-            return self._method(config)
-        if self._anticipator is not None:
-            return self._anticipator(1 if config.window is None else config.window)
-        raise ConfigError(f"{self.name} has no method")
 
 
 def model_names() -> list[str]:
-    """The names that `load` takes, those that need a folder with it."""
+    """The names that `load` takes, and those that need a folder."""
+    from ongebd.detector.recipes import RECIPES, TRAINABLE
+
     return [*sorted(RECIPES), *(f"{name}:FOLDER" for name in TRAINABLE)]
 
 
@@ -110,7 +26,7 @@ def load(
     name: str | os.PathLike[str] = DEFAULT_MODEL,
     *,
     threads: int = 1,
-    device: str | None = None,
+    device: str = "cpu",
     weights: Path | str | None = None,
 ) -> Model:
     """Load a model by name, or a trained one from its folder.
@@ -119,110 +35,78 @@ def load(
         name: One of `model_names()`, or the path of a folder that `ongebd train` wrote. `clock:2` has an
             argument, the period; `miniroad:FOLDER` is the folder, which then must hold a MiniROAD.
         threads: CPU threads for one frame's inference. Streams of one process are best served by one each.
-        device: Where a trained network computes, with torch: "cuda", say. None: on the CPU, without torch
-            where the folder has the ONNX file. A PyTorch backbone computes there too.
-        weights: The checkpoint of a trained model's backbone, where that is neither in our wheel nor fetched
-            by itself.
+        device: Where networks compute. "cpu": with onnxruntime where possible, else with torch. "cuda" or
+            "cuda:N": what torch can run (trained models, ResNet-50). "openvino" or "openvino:bfloat16": on
+            the CPU with OpenVINO.
+        weights: The checkpoint of a trained model's backbone, where it is not in our wheel and not
+            downloaded automatically.
 
     Raises:
-        ConfigError: There is no model of that name, or the folder is none or does not fit.
+        ConfigError: The model is unknown, its folder is damaged, or it can't run on that device.
         MissingExtraError: An extra is needed and not installed.
     """
-    text = _as_text(name)
+    text = os.fspath(name) if isinstance(name, os.PathLike) else name
+    if not isinstance(text, str) or not text:  # type: ignore[redundant-expr]
+        raise ConfigError(f"a model is a name or a folder, not {name!r}; see: ongebd models")
     a_whole_number("threads", threads)
-    model = _loaded(text, threads, device, weights)
-    how = partial(load, text, threads=threads, device=device, weights=weights)
-    object.__setattr__(model, "_loading", how)
-    return model
+    runtime, precision = runtime_of(device)
+    model = _loaded(text, threads, "cpu" if runtime else device, weights)
+    if precision is not None:
+        from ongebd.detector.openvino import on_openvino
+
+        model = on_openvino(model, precision, threads)
+    return model.loaded_by(partial(load, text, threads=threads, device=device, weights=weights))
 
 
-def _as_text(name: object) -> str:
-    if isinstance(name, str | os.PathLike) and isinstance(text := os.fspath(name), str) and text:
-        return text
-    what = "an empty text" if name == "" else "None" if name is None else type(name).__name__
-    raise ConfigError(f"a model is given by its name or folder, not by {what}; see: ongebd models")
+def runtime_of(device: str) -> tuple[str, str] | tuple[None, None]:
+    """The CPU runtime that a device names, and its precision; none for torch's devices.
+
+    >>> runtime_of("openvino:bfloat16"), runtime_of("cuda:1")
+    (('openvino', 'bfloat16'), (None, None))
+    """
+    kind, colon, precision = device.partition(":")
+    if kind != "openvino":
+        return None, None
+    return kind, precision if colon else "float32"
 
 
-def _loaded(name: str, threads: int, device: str | None, weights: Path | str | None) -> Model:
+def _loaded(name: str, threads: int, device: str, weights: Path | str | None) -> Model:
     kind, colon, argument = name.partition(":")
+    if kind in LEARNED:
+        return _named(name, learned_recipe(kind), threads, device, weights)
+
+    from ongebd.detector.recipes import RECIPES, TRAINABLE
+    from ongebd.detector.trained import load_trained
+
     if kind in RECIPES:
-        recipe = RECIPES[kind]
-        if colon and recipe.argument is None:
-            raise ConfigError(f"{kind} takes nothing behind a colon")
-        if weights is not None or (device is not None and not recipe.device):
-            raise ConfigError(f"{kind} takes no device and no weights: it is complete, and runs on the CPU")
-        return _named(name, recipe, argument if colon else None, threads, device)
+        return _named(name, RECIPES[kind], threads, device, weights)
     if kind in TRAINABLE and (colon or not Path(name).is_dir()):
         if not argument:
-            raise ConfigError(f"{kind} is nothing without its weights: train it, and name {kind}:FOLDER")
-        return _trained(Path(argument), threads, device, weights, kind)
+            raise ConfigError(f"{kind} needs trained weights: train it, then name {kind}:FOLDER")
+        return load_trained(Path(argument), threads, device, weights, kind)
     if not Path(name).is_dir():
-        raise ConfigError(
-            f"unknown model {name!r}; there are {', '.join(model_names())}, and folders of trained models"
-        )
-    return _trained(Path(name), threads, device, weights)
+        known = ", ".join(model_names())
+        raise ConfigError(f"unknown model {name!r}; known are {known}, and folders of trained models")
+    return load_trained(Path(name), threads, device, weights)
 
 
-def _named(name: str, recipe: Recipe, argument: str | None, threads: int, device: str | None) -> Model:
-    def method(config: StreamConfig) -> Anticipator | Scorer:
-        return recipe.method(config, argument, device)
-
+def _named(name: str, recipe: Recipe, threads: int, device: str, weights: Path | str | None) -> Model:
+    kind, colon, text = name.partition(":")
+    argument = text if colon else None
+    if argument is not None and recipe.argument is None:
+        raise ConfigError(f"{kind} takes nothing behind a colon")
+    if weights is not None:
+        raise ConfigError(f"{kind} has its weights; drop weights")
+    if device != "cpu" and not recipe.on_gpu:
+        raise ConfigError(f"{kind} doesn't run on {device}; drop device")
     if argument is not None or recipe.extra is not None or recipe.trained_on is not None:
-        method(recipe.defaults)  # raises now for what cannot be made later
-    backbone = recipe.backbone(threads)
-    return Model(name, recipe.summary, backbone, recipe.defaults, _method=method, _threshold=recipe.threshold)
-
-
-def _trained(
-    folder: Path, threads: int, device: str | None, weights: Path | str | None, wanted: str | None = None
-) -> Model:
-    """A trained model with the very backbone that it was trained on."""
-    if wanted is not None and not folder.is_dir():
-        raise ConfigError(f"{wanted}:{folder}: there is no such folder")
-    found = method_in(folder)
-    if wanted is not None and found != wanted:
-        raise ConfigError(f"{folder}: holds the weights of {found}, not of {wanted}")
-    if found != ESTIMATOR:
-        baseline = TrainedBaseline(folder, device, threads)
-        backbone = _backbone(folder, baseline.about.backbone, baseline.dim, threads, device, weights)
-        about = baseline.about
-        return Model(
-            baseline.name, about.summary, backbone, about.settings, _method=lambda _config: baseline.scorer()
-        )
-    trained = read_trained(folder)
-    backbone = _backbone(folder, trained.backbone, trained.shape.dim, threads, device, weights)
-    window = trained.settings.window or trained.shape.window
-    anticipator = trained.anticipator(window, threads=threads, device=device)
-
-    def anticipating(asked: int) -> Anticipator:
-        return anticipator if asked == window else trained.anticipator(asked)  # which says what is wrong
-
+        recipe.method(recipe.defaults, argument, device)  # raises now for what can't be made later
+    backbone = recipe.pictures or backbones.get(recipe.backbone_name, threads=threads)
     return Model(
-        trained.name, trained.summary, backbone, trained.settings, anticipating, ERRORS[trained.shape.metric]
+        name,
+        recipe.summary,
+        backbone,
+        recipe.defaults,
+        lambda config: recipe.method(config, argument, device),
+        threshold_at=recipe.threshold_at,
     )
-
-
-def _backbone(
-    folder: Path, identity: str, dim: int, threads: int, device: str | None, weights: Path | str | None
-) -> Backbone:
-    """The backbone of that identity.
-
-    Raises:
-        ConfigError: The one that is here is another, or gives features of another size.
-    """
-    name = identity.split("@")[0]
-    if name not in backbones.names():
-        raise ConfigError(
-            f"{folder}: was trained on features of {identity!r}, and here there is none of that name, but"
-            f" {', '.join(backbones.names())}"
-        )
-    place = device if device is not None and backbones.takes_device(name) else "cpu"
-    backbone = backbones.get(name, threads=threads, weights=weights, device=place)
-    if "@" in identity and backbone.identity != identity:
-        raise ConfigError(
-            f"{folder}: was trained on features of {identity}, and here there is {backbone.identity};"
-            " extract and train again"
-        )
-    if backbone.dim != dim:
-        raise ConfigError(f"{folder}: takes features of {dim} numbers, {backbone.name} gives {backbone.dim}")
-    return backbone

@@ -8,8 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.estimator import Anticipator
-from ongebd.estimator.distances import ErrorFunction
+from ongebd.estimator.anticipation import Anticipator, ErrorFunction
 from ongebd.types import Feature
 
 

@@ -14,8 +14,9 @@ from typing import Any, Self
 
 from ongebd.backbones.pipeline import frame_features
 from ongebd.detector.config import StreamConfig, asked_for
-from ongebd.detector.models import DEFAULT_MODEL, Model, load
-from ongebd.detector.openvino import as_asked
+from ongebd.detector.model import Model
+from ongebd.detector.models import DEFAULT_MODEL, load
+from ongebd.errors import ConfigError
 from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
 from ongebd.video import Source, VideoReader
 from ongebd.video.connecting import Connecting
@@ -43,7 +44,7 @@ class SourceRun:
     Args:
         source: What `VideoReader` takes.
         model: A loaded model.
-        config: Settings; what is None takes the model's own value.
+        settings: As `model.configured` gives them; None takes the model's own.
         stream: Which video stream of the source.
         source_fps: Frames a second of a source without timestamps.
         workers: Frames that the backbone works on at once; None takes the processors, at most four.
@@ -57,22 +58,21 @@ class SourceRun:
         self,
         source: Source,
         model: Model,
-        config: StreamConfig | None = None,
+        settings: StreamConfig | None = None,
         *,
         stream: int | None = None,
         source_fps: float | Fraction | None = None,
         workers: int | None = None,
     ) -> None:
         check_source(source)  # before a model is made ready
-        self.detector = model.stream(config)
+        self.detector = model.begin(settings or model.configured())
         self._stop = threading.Event()  # what may wait for a silent source ends, once it is set
         self.video = VideoReader(
             source,
             self.detector.config.fps,
             view=model.backbone.view,
             stream=stream,
-            # A rate that the user gave outright also times a source that has no timestamps.
-            source_fps=config.fps if source_fps is None and config is not None else source_fps,
+            source_fps=source_fps,
             connecting=Connecting(stop=self._stop),
         )
         self._backbone = model.backbone
@@ -130,8 +130,7 @@ def detect(
     config: StreamConfig | None = None,
     stream: int | None = None,
     source_fps: float | Fraction | None = None,
-    runtime: str | None = None,
-    precision: str | None = None,
+    device: str = "cpu",
     **settings: Any,
 ) -> Detection:
     """Find the event boundaries of a source.
@@ -143,9 +142,8 @@ def detect(
         model: The name of a model, or a loaded one.
         config: Settings; what is None takes the model's own value.
         stream: Which video stream, from 0, cover art not counted.
-        source_fps: Frames a second of a source without timestamps (raw H.264).
-        runtime: What runs the networks on the CPU: `onnxruntime` or `openvino`; None is the model's own way.
-        precision: In what they compute: `float32`, or with OpenVINO `bfloat16`.
+        source_fps: Frames a second of a source without timestamps (raw H.264); `fps` where this is not given.
+        device: Where the networks of a model given by name compute; see `load`.
         **settings: Single settings by name, as in `StreamConfig`: fps, sensitivity, tau, …
 
     Returns:
@@ -153,19 +151,23 @@ def detect(
 
     Raises:
         SourceError: The source cannot be read.
-        ConfigError: A setting or a model is unknown or out of range, or runtime and precision are not to be
-            had.
-        MissingExtraError: What is asked for needs an extra that is not installed.
+        ConfigError: A setting, a model or a device is unknown or out of range.
+        MissingExtraError: An extra is needed and not installed.
 
     >>> import ongebd
     >>> for boundary in ongebd.detect("talk.mp4", sensitivity=0.3).boundaries:  # doctest: +SKIP
     ...     print(f"{boundary.time:.2f} s")
     """
-    loaded = as_asked(model if isinstance(model, Model) else load(model), runtime, precision)
+    if not isinstance(model, Model):
+        model = load(model, device=device)
+    elif device != "cpu":
+        raise ConfigError("a loaded model has its device; give the device to ongebd.load")
+    asked = asked_for(config, settings)
+    if source_fps is None:  # a rate that the user gave also times a source without timestamps
+        source_fps = asked.fps
     boundaries: list[Boundary] = []
     decisions: list[Decision] = []
-    asked = asked_for(config, settings)
-    with SourceRun(source, loaded, asked, stream=stream, source_fps=source_fps) as run:
+    with SourceRun(source, model, model.configured(asked), stream=stream, source_fps=source_fps) as run:
         for event in run:
             match event:
                 case Seen(decision=decision):

@@ -2,10 +2,10 @@
 
     config.json         the network's shape
     model.safetensors   its weights
-    model.onnx          the same for the CPU, without torch
+    model.onnx          an anticipator for the CPU, without torch
     ongebd.json         the backbone that it was trained on, the rate, and the calibrated settings
 
-No network is needed to read one, and torch only where the ONNX file is missing or a GPU is asked for.
+Torch is needed for a baseline, for a GPU, and where the ONNX file is missing.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ongebd.detector.config import StreamConfig
+from ongebd import backbones
+from ongebd.backbones import Backbone
+from ongebd.detector.config import HEAD_SETTINGS, StreamConfig, asked_for
+from ongebd.detector.heads import OBD
+from ongebd.detector.model import Method, Model
 from ongebd.errors import ConfigError, MissingExtraError
-from ongebd.estimator import Anticipator
+from ongebd.estimator.anticipation import ERRORS, Anticipator, ErrorFunction, cosine_error
 from ongebd.estimator.anticipator_config import AnticipatorConfig
 from ongebd.estimator.onnx_anticipator import OnnxAnticipator
 
@@ -26,63 +30,18 @@ FORMAT = 1
 ESTIMATOR = "estimator"
 """The paper's own method among the names of trained ones."""
 ONNX_FILE, SHAPE_FILE, ABOUT_FILE = "model.onnx", "config.json", "ongebd.json"
-
-
-@dataclass(frozen=True, slots=True)
-class TrainedModel:
-    """What is known of a trained model before its weights are read.
-
-    Attributes:
-        folder: Where it lies.
-        shape: Of the network.
-        backbone: The identity of the backbone whose features it was trained on.
-        settings: Of a stream with it, every one filled in.
-        summary: One line for people: on what it was trained, and how its τ was chosen.
-    """
-
-    folder: Path
-    shape: AnticipatorConfig
-    backbone: str
-    settings: StreamConfig
-    summary: str
-
-    @property
-    def name(self) -> str:
-        """The folder's name."""
-        return self.folder.resolve().name
-
-    def anticipator(self, window: int, *, threads: int = 1, device: str | None = None) -> Anticipator:
-        """The anticipator, ready to be used.
-
-        Args:
-            window: The L that is asked for; a trained network has its own and no other.
-            threads: CPU threads for one frame.
-            device: A torch device; None takes onnxruntime on the CPU where the folder has the ONNX file.
-
-        Raises:
-            ConfigError: Another L, or the folder is damaged.
-            MissingExtraError: Torch is needed and not installed.
-        """
-        if window != self.shape.window:
-            raise ConfigError(
-                f"{self.name}: was trained with a window of {self.shape.window} frames, not {window};"
-                " leave window out"
-            )
-        if device is None and (self.folder / ONNX_FILE).is_file():
-            return OnnxAnticipator(self.folder / ONNX_FILE, self.name, window, threads)
-        for module in ("torch", "safetensors", "huggingface_hub"):
-            if find_spec(module) is None:
-                why = MissingExtraError.of(module, "train")
-                hint = "" if device else f", or write {ONNX_FILE} where it is (ongebd export)"
-                raise MissingExtraError(f"{why}{hint}")
-        from ongebd.estimator.torch_anticipator import TorchAnticipator
-
-        return TorchAnticipator(self.folder, self.name, device or "cpu", threads)
+_AGAIN = "train or export the model again"
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What `ongebd.json` says: see `TrainedModel`."""
+    """What `ongebd.json` says.
+
+    Attributes:
+        backbone: The identity of the backbone on whose features the model was trained.
+        settings: Of a stream with it, those of the discriminator too.
+        summary: One line for people.
+    """
 
     backbone: str
     settings: StreamConfig
@@ -93,78 +52,157 @@ def read_about(folder: Path) -> About:
     """Read the `ongebd.json` in a trained model's folder.
 
     Raises:
-        ConfigError: There is none, or it is damaged.
+        ConfigError: It is missing or damaged.
     """
-    if not (folder / ABOUT_FILE).is_file():
+    path = folder / ABOUT_FILE
+    if not path.is_file():
         inner = folder / "model"
         hint = f"; did you mean {inner}?" if (inner / ABOUT_FILE).is_file() else ""
-        raise ConfigError(f"{folder}: no trained model in it ({ABOUT_FILE} is missing){hint}")
-    about, where = _read(folder / ABOUT_FILE), str(folder / ABOUT_FILE)
+        raise ConfigError(f"{folder}: no trained model ({ABOUT_FILE} is missing){hint}")
+    about = _read(path)
     if about.get("format") != FORMAT:
-        raise ConfigError(f"{where}: format {about.get('format')!r}, and this version reads {FORMAT}")
+        raise ConfigError(f"{path}: format {about.get('format')!r}, but this version reads {FORMAT}")
     try:
-        backbone, settings, summary = about["backbone"], dict(about["settings"]), str(about["summary"])
+        settings = asked_for(None, dict(about["settings"]))
+        _check_filled(settings)
+        if not isinstance(about["backbone"], str):
+            raise ConfigError(f"backbone is {about['backbone']!r}")
+        return About(about["backbone"], settings, str(about["summary"]))
     except (KeyError, TypeError, ValueError) as problem:
-        raise ConfigError(f"{where}: damaged ({problem}); train or export the model again") from None
-    if not isinstance(backbone, str):
-        raise ConfigError(f"{where}: damaged (backbone is {backbone!r}); train or export the model again")
-    try:
-        stream = StreamConfig().changed({str(name): value for name, value in settings.items()})
-        if missing := stream.missing():
-            raise ConfigError(f"there is no {', '.join(missing)}")
-        stream.rate(), stream.runs(), stream.discriminator(), stream.new_head()  # raises where out of range
-    except ConfigError as problem:
-        raise ConfigError(f"{where}: damaged ({problem}); train or export the model again") from None
-    return About(backbone, stream, summary)
-
-
-def method_in(folder: Path) -> str:
-    """Which method's network a folder holds: ESTIMATOR, or the name of a baseline.
-
-    Raises:
-        ConfigError: It holds none.
-    """
-    read_about(folder)  # which says it best where it is no model's folder
-    return str(_read(folder / SHAPE_FILE).get("method", ESTIMATOR))
-
-
-def read_trained(folder: Path) -> TrainedModel:
-    """Read the folder of a trained anticipator.
-
-    Raises:
-        ConfigError: It is none, or damaged.
-    """
-    about, shape = read_about(folder), _read(folder / SHAPE_FILE)
-    network = AnticipatorConfig.from_dict(shape, str(folder / SHAPE_FILE))
-    if network.head != "anticipation":
-        raise ConfigError(f"{folder}: a classifier, the ablation's baseline, which anticipates nothing")
-    return TrainedModel(folder, network, about.backbone, about.settings, about.summary)
+        raise ConfigError(f"{path}: damaged ({problem}); {_AGAIN}") from None
 
 
 def write_about(folder: Path, *, backbone: str, settings: StreamConfig, summary: str) -> None:
-    """Write `ongebd.json` beside the weights.
-
-    Args:
-        folder: The model's.
-        backbone: The identity of the backbone.
-        settings: Of a stream with it, every one filled in.
-        summary: One line for people.
-
-    Raises:
-        ConfigError: A setting is missing.
-    """
-    if missing := settings.missing():
-        raise ConfigError(f"a trained model needs a value for {', '.join(missing)}")
+    """Write `ongebd.json` beside the weights; see `About`."""
+    _check_filled(settings)
     about = {"format": FORMAT, "backbone": backbone, "settings": asdict(settings), "summary": summary}
     text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
     (folder / ABOUT_FILE).write_text(text, encoding="utf-8")
+
+
+def read_shape(folder: Path) -> AnticipatorConfig:
+    """The shape of the trained anticipator in a folder.
+
+    Raises:
+        ConfigError: The folder holds none, or is damaged.
+    """
+    read_about(folder)  # its message is the best one where this is no model's folder
+    shape = AnticipatorConfig.from_dict(_read(folder / SHAPE_FILE), str(folder / SHAPE_FILE))
+    if shape.head != "anticipation":
+        raise ConfigError(f"{folder}: a classifier, the ablation's baseline, which anticipates nothing")
+    return shape
+
+
+def load_trained(
+    folder: Path,
+    threads: int = 1,
+    device: str = "cpu",
+    weights: Path | str | None = None,
+    wanted: str | None = None,
+) -> Model:
+    """A trained model with the backbone that it was trained on.
+
+    Args:
+        folder: What `ongebd train` wrote.
+        threads: CPU threads for one frame.
+        device: A torch device.
+        weights: The backbone's checkpoint, where it needs one.
+        wanted: The method that the folder must hold; None: any.
+
+    Raises:
+        ConfigError: The folder is missing or damaged, or holds another method.
+        MissingExtraError: Torch is needed and not installed.
+    """
+    if wanted is not None and not folder.is_dir():
+        raise ConfigError(f"{wanted}:{folder}: no such folder")
+    about = read_about(folder)
+    found = str(_read(folder / SHAPE_FILE).get("method", ESTIMATOR))
+    if wanted is not None and found != wanted:
+        raise ConfigError(f"{folder}: holds the weights of {found}, not of {wanted}")
+    name = folder.resolve().name
+    error: ErrorFunction = cosine_error
+    if found == ESTIMATOR:
+        shape = read_shape(folder)
+        dim, error = shape.dim, ERRORS[shape.metric]
+        method = _anticipating(folder, name, shape.window, threads, device)
+    else:
+        dim, method = _baseline(folder, name, threads, device)
+    backbone = _backbone(folder, about.backbone, dim, threads, device, weights)
+    return Model(name, about.summary, backbone, about.settings, method, error)
+
+
+def _anticipating(folder: Path, name: str, window: int, threads: int, device: str) -> Method:
+    anticipator: Anticipator
+    if device == "cpu" and (folder / ONNX_FILE).is_file():
+        anticipator = OnnxAnticipator(folder / ONNX_FILE, name, window, threads)
+    else:
+        hint = f", or write {ONNX_FILE} where torch is (ongebd export)" if device == "cpu" else ""
+        _need("torch", "safetensors", "huggingface_hub", hint=hint)
+        from ongebd.estimator.torch_anticipator import TorchAnticipator
+
+        anticipator = TorchAnticipator(folder, name, device, threads)
+
+    def method(config: StreamConfig) -> Anticipator:
+        if config.window not in (None, window):
+            raise ConfigError(
+                f"{name}: was trained with a window of {window} frames, not {config.window}; leave window out"
+            )
+        return anticipator
+
+    return method
+
+
+def _baseline(folder: Path, name: str, threads: int, device: str) -> tuple[int, Method]:
+    """D, and what makes a stream's scorer."""
+    _need("torch", "safetensors")
+    from ongebd.baselines.network_scorer import NetworkScorer
+    from ongebd.baselines.weights import load_network
+
+    network = load_network(folder)
+    try:
+        network.to(device)
+    except (RuntimeError, AssertionError) as problem:  # torch says AssertionError where it has no CUDA
+        raise ConfigError(f"device {device}: {problem}") from None
+    return network.shape.dim, lambda _config: NetworkScorer(network, name, threads)
+
+
+def _backbone(
+    folder: Path, identity: str, dim: int, threads: int, device: str, weights: Path | str | None
+) -> Backbone:
+    name = identity.split("@")[0]
+    if name not in backbones.names():
+        known = ", ".join(backbones.names())
+        raise ConfigError(f"{folder}: was trained on features of {identity!r}; known backbones are {known}")
+    place = device if backbones.takes_device(name) else "cpu"
+    backbone = backbones.get(name, threads=threads, weights=weights, device=place)
+    if "@" in identity and backbone.identity != identity:
+        raise ConfigError(
+            f"{folder}: was trained on features of {identity}, but the backbone here is {backbone.identity};"
+            " extract and train again"
+        )
+    if backbone.dim != dim:
+        raise ConfigError(f"{folder}: takes features of {dim} numbers, but {name} gives {backbone.dim}")
+    return backbone
+
+
+def _check_filled(settings: StreamConfig) -> None:
+    names = ("fps", "window", "min_gap", "max_run", *HEAD_SETTINGS[OBD])
+    if missing := [name for name in names if getattr(settings, name) is None]:
+        raise ConfigError(f"a trained model needs a value for {', '.join(missing)}")
+    settings.check_complete()
+
+
+def _need(*modules: str, hint: str = "") -> None:
+    for module in modules:
+        if find_spec(module) is None:
+            raise MissingExtraError(f"{MissingExtraError.of(module, 'train')}{hint}")
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
-        raise ConfigError(f"{path}: cannot be read ({problem}); train or export the model again") from None
+        raise ConfigError(f"{path}: can't read ({problem}); {_AGAIN}") from None
     if not isinstance(value, dict):
-        raise ConfigError(f"{path}: damaged; train or export the model again")
+        raise ConfigError(f"{path}: damaged; {_AGAIN}")
     return value

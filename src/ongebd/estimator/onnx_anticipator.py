@@ -1,22 +1,19 @@
-"""A trained anticipator on the CPU, with onnxruntime; no torch."""
+"""A trained anticipator on the CPU, with onnxruntime or OpenVINO; no torch."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.backbones.cpu_runtime import open_session
-from ongebd.errors import ConfigError
-from ongebd.estimator.start import full_window
+from ongebd.backbones.cpu_runtime import OpenVinoNetwork, open_session
+from ongebd.errors import ConfigError, os_errors
+from ongebd.estimator.anticipation import full_window
 from ongebd.types import Feature
-
-if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
 
 
 class OnnxAnticipator:
@@ -27,29 +24,38 @@ class OnnxAnticipator:
         name: What to call it.
         window: L.
         threads: Threads in which one call computes.
+        openvino: The precision in which OpenVINO computes, `float32` or `bfloat16`; None: onnxruntime does.
     """
 
-    def __init__(self, path: Path, name: str, window: int, threads: int = 1) -> None:
+    def __init__(
+        self, path: Path, name: str, window: int, threads: int = 1, openvino: str | None = None
+    ) -> None:
         self.path = path
         self.name = name
         self.window = window
         self.threads = threads
+        self.openvino = openvino
         self._opening = threading.Lock()
 
     def anticipate(self, past: npt.NDArray[np.float32]) -> Feature:
         """f̂_t, (D,), from the features before it, (n, D) with 1 ≤ n ≤ L."""
-        with self._opening:  # held only while a session is made, or for a moment
-            session = self._session
-        whole = np.ascontiguousarray(full_window(past, self.window), np.float32)
-        (anticipated,) = session.run(["anticipated"], {"past": whole})
-        result: Feature = anticipated
-        return result
+        with self._opening:  # held only while the file is opened, or for a moment
+            run = self._run
+        return run(np.ascontiguousarray(full_window(past, self.window), np.float32))
 
     @cached_property
-    def _session(self) -> InferenceSession:
+    def _run(self) -> Callable[[npt.NDArray[np.float32]], Feature]:
+        if self.openvino is not None:
+            with os_errors(self.path, "write it again: ongebd export"):
+                graph = self.path.read_bytes()
+            return OpenVinoNetwork(graph, self.openvino, self.threads, attends=True)
         try:
-            return open_session(self.path, self.threads)
+            session = open_session(self.path, self.threads)
         except Exception as problem:  # noqa: BLE001 - onnxruntime has no error class of its own
-            raise ConfigError(
-                f"{self.path}: onnxruntime cannot open it ({problem}); write it again: ongebd export"
-            ) from None
+            raise ConfigError(f"{self.path}: can't open ({problem}); write it again: ongebd export") from None
+
+        def run(past: npt.NDArray[np.float32]) -> Feature:
+            anticipated: Feature = session.run(["anticipated"], {"past": past})[0]
+            return anticipated
+
+        return run

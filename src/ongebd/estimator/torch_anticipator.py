@@ -10,8 +10,8 @@ import torch
 
 from ongebd.backbones.torch_backbone import computing_threads
 from ongebd.errors import ConfigError
+from ongebd.estimator.anticipation import full_window
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
-from ongebd.estimator.start import full_window
 from ongebd.types import Feature
 
 

@@ -2,7 +2,7 @@
 
 The paper's error is the cosine distance, scaled to [0, 1]; its table of distances has three others, which
 have no upper bound and are min-max normalised over the batch in training. In inference they are used as they
-are (`ongebd.estimator.distances`): the discriminator compares errors with each other, and needs no bounds.
+are (`ongebd.estimator.anticipation`): the discriminator compares errors with each other, and needs no bounds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ongebd.estimator.anticipator_config import Metric
+from ongebd.estimator.anticipation import Metric
 
 _TINY = 1e-12
 

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 
 from ongebd.detector import Model, Seen, SourceRun, StreamConfig
-from ongebd.detector.openvino import asked_runtime
+from ongebd.detector.models import runtime_of
 from ongebd.output.writer import Results, RunEnd, RunHeader, Writer
 from ongebd.types import Boundary, Epoch
 
@@ -21,20 +21,18 @@ class Reading:
 
     Attributes:
         version: Version of ongebd, for the header.
-        config: Settings; None takes the model's own.
+        settings: As `model.configured` gives them; None takes the model's own.
         stream: Which video stream of a source.
         source_fps: Frames per second of a source without timestamps.
-        runtime: The runtime of the networks if the user chose one.
-        precision: Their number format if the user chose one.
+        device: Where the networks compute; see `ongebd.load`.
         workers: Frames that the backbone processes in parallel; None uses up to four processors.
     """
 
     version: str
-    config: StreamConfig | None = None
+    settings: StreamConfig | None = None
     stream: int | None = None
     source_fps: float | None = None
-    runtime: str | None = None
-    precision: str | None = None
+    device: str = "cpu"
     workers: int | None = None
 
 
@@ -54,11 +52,11 @@ def detect_source(
     Raises:
         OngebdError: Reading or writing failed. What was found until then is in the results.
     """
-    # What the user left open stays open: a source without timestamps is timed by --fps if given.
+    settings = reading.settings or model.configured()
     run = SourceRun(
         source,
         model,
-        reading.config,
+        settings,
         stream=reading.stream,
         source_fps=reading.source_fps,
         workers=reading.workers,
@@ -66,11 +64,11 @@ def detect_source(
     header = RunHeader(
         source,
         model.name,
-        asdict(model.configured(reading.config)),
+        asdict(settings),
         run.video.width,
         run.video.height,
         reading.version,
-        *asked_runtime(reading.runtime, reading.precision),
+        *runtime_of(reading.device),
     )
     with run:
         follow(run, Results(lambda: open_writers(header)), show, ended)

@@ -9,7 +9,6 @@ from typing import Any, Literal, Protocol
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.due import Due, in_seconds
 from ongebd.detector.models import Model
-from ongebd.detector.retuning import check_retuning, with_knobs
 from ongebd.pool.queue import Request
 from ongebd.pool.runtime import Runtime, StreamSlot
 from ongebd.types import Boundary, Decision, Feature, ImageU8
@@ -170,19 +169,8 @@ class PoolStream:
         Raises:
             ConfigError: Another setting is named, the value is out of range, or the model has no such knob.
         """
-        self._intake.request(self, "retune", retuned(self._model, self.config, knobs))
+        self._intake.request(self, "retune", self._model.retuned(self.config, knobs))
 
     def close(self) -> None:
         """End the stream: what `flush` does, then its place is free. It takes no more frames."""
         self._intake.request(self, "close")
-
-
-def retuned(model: Model, config: StreamConfig, knobs: dict[str, float]) -> StreamConfig:
-    """A running stream's settings with other knobs.
-
-    Raises:
-        ConfigError: As `PoolStream.retune`.
-    """
-    changed = model.configured(with_knobs(config, knobs))
-    check_retuning(config, changed)
-    return changed

@@ -6,10 +6,11 @@ import threading
 from bisect import bisect_left
 from collections import deque
 from dataclasses import dataclass
-from math import ceil, log2
+from math import ceil
 from pathlib import Path
 
 from ongebd.detector import StreamConfig
+from ongebd.detector.config import sensitivity_of
 from ongebd.detector.heads import OBD
 from ongebd.errors import ConfigError, a_number
 from ongebd.pool import PoolResult, PoolStream
@@ -368,5 +369,5 @@ def _sensitivity(config: StreamConfig, defaults: StreamConfig) -> float:
     if config.sensitivity is not None:
         return config.sensitivity
     if config.head in (None, OBD) and config.tau is not None and defaults.tau is not None:
-        return min(0.99, max(0.01, 0.5 - log2(config.tau / defaults.tau) / 4))
+        return sensitivity_of(config.tau, defaults.tau)
     return 0.5

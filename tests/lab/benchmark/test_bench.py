@@ -182,7 +182,7 @@ class TestEager:
         for name in ("estimator", "simon"):
             model = random_model(name, folder=tmp_path)
             ours = model.stream()
-            eager = EagerScorer(model._made(model.configured()), 2048, model._error, "cpu")
+            eager = EagerScorer(model.method(model.configured()), 2048, model.error, "cpu")
             for n, feature in enumerate(features):
                 said = ours.update_feature(feature, n / 24)
                 score = eager.score(torch.from_numpy(feature)[None], n / 24)

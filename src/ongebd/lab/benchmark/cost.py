@@ -12,8 +12,7 @@ import numpy as np
 from ongebd.backbones import Backbone
 from ongebd.baselines.transnet import PARAMETERS as TRANSNETV2_PARAMETERS
 from ongebd.detector import Model, OnlineDetector
-from ongebd.detector.catalogue import RESNET50
-from ongebd.detector.recipes import RECIPES
+from ongebd.detector.recipes import RECIPES, RESNET50
 
 if TYPE_CHECKING:
     from torch import nn
@@ -67,7 +66,7 @@ def cost(model: Model) -> Cost:
 
     eager = EagerBackbone(model.backbone, "cpu")
     picture = gflops(lambda: eager.network(torch.zeros(1, 3, eager.size, eager.size)))
-    network = EagerScorer(model._made(config), model.backbone.dim, model._error, "cpu").network
+    network = EagerScorer(model.method(config), model.backbone.dim, model.error, "cpu").network
     if network is None:
         return Cost(backbone, method, picture, None, None, stream.state_bytes, latency)
     step, window = network_gflops(network)

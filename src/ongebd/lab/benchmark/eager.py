@@ -19,8 +19,8 @@ from ongebd.detector import Model
 from ongebd.detector.scorers import AnticipationScorer, Scorer
 from ongebd.errors import ConfigError
 from ongebd.estimator import Anticipator
+from ongebd.estimator.anticipation import ErrorFunction
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
-from ongebd.estimator.distances import ErrorFunction
 from ongebd.estimator.onnx_anticipator import OnnxAnticipator
 from ongebd.estimator.torch_anticipator import TorchAnticipator, load_anticipator
 from ongebd.estimator.torch_errors import prediction_errors
@@ -126,7 +126,7 @@ class EagerStream:
     def __init__(self, model: Model, device: str) -> None:
         config = model.configured()
         self.backbone = EagerBackbone(model.backbone, device)
-        self.scorer = EagerScorer(model._made(config), model.backbone.dim, model._error, device)
+        self.scorer = EagerScorer(model.method(config), model.backbone.dim, model.error, device)
         self._head, self._runs = config.new_head(), config.runs()
         self._device = device
 

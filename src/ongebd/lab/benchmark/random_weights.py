@@ -104,5 +104,5 @@ def _baseline(name: str, threads: int) -> Model:
         NOTE,
         resnet50_backbone(threads),
         UNTRAINED,
-        _method=lambda _config: NetworkScorer(network, name),
+        method=lambda _config: NetworkScorer(network, name),
     )

@@ -9,9 +9,9 @@ from pathlib import Path
 from ongebd.baselines.methods import METHODS
 from ongebd.baselines.transnet import STEP
 from ongebd.detector import Model, load
-from ongebd.detector.models import DEFAULT_MODEL, TRAINABLE
+from ongebd.detector.models import DEFAULT_MODEL
 from ongebd.detector.openvino import on_cpu_runtime
-from ongebd.detector.recipes import RECIPES
+from ongebd.detector.recipes import RECIPES, TRAINABLE
 from ongebd.detector.trained import ESTIMATOR
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.lab.benchmark.plan import BenchPlan

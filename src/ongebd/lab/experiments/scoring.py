@@ -189,7 +189,9 @@ def decided(
         training: Labels of the training set, of which the validation videos are a part.
         cache: What rows of the same errors share: z does not depend on τ.
     """
-    settings = StreamConfig(fps=scored.fps, window=8, delta=21, tau=1.5).changed({**LITERAL, **row.deciding})
+    settings = StreamConfig(
+        **{"fps": scored.fps, "window": 8, "delta": 21, "tau": 1.5, **LITERAL, **row.deciding}
+    )
     shared = (id(scored), row.obd, tuple(sorted(row.deciding.items())))
     if row.tau is not None and row.obd:
         threshold = row.tau

@@ -11,7 +11,8 @@ from ongebd.baselines.methods import find_method
 from ongebd.data.labelled import NEAR, LabelRule
 from ongebd.detector.config import StreamConfig
 from ongebd.errors import ConfigError, MissingExtraError
-from ongebd.estimator.anticipator_config import AnticipatorConfig, Metric
+from ongebd.estimator.anticipation import Metric
+from ongebd.estimator.anticipator_config import AnticipatorConfig
 from ongebd.lab.evaluation.figures import FIGURES
 from ongebd.lab.training.setting_types import as_type, checked
 

@@ -12,8 +12,8 @@ from torch import Tensor
 from ongebd.data.labelled import LabelledVideo
 from ongebd.data.numbers import FloatArray
 from ongebd.data.windows import IntArray, build_tape
+from ongebd.estimator.anticipation import Metric
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
-from ongebd.estimator.anticipator_config import Metric
 from ongebd.estimator.torch_errors import prediction_errors
 from ongebd.lab.training.batches import Features
 from ongebd.lab.training.objective import frame_errors

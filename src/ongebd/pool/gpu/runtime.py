@@ -138,7 +138,7 @@ class GpuRuntime:
         backbone = self._backbone = model.backbone
         self._plans: dict[tuple[int, int], CropPlan] = {}
         with torch.inference_mode(), self._on_device():
-            scorer = batched_scorer(model._made(self._config), backbone.dim, self._device, dtype)
+            scorer = batched_scorer(model.method(self._config), backbone.dim, self._device, dtype)
             self._has_views = bool(scorer.delays)
             self._scorer = scorer
             self.engine = Engine(

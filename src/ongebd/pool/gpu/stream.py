@@ -11,7 +11,6 @@ from ongebd.detector.models import Model
 from ongebd.pool.gpu.runtime import GpuRuntime
 from ongebd.pool.gpu.uploads import Given
 from ongebd.pool.runtime.base import Work
-from ongebd.pool.stream import retuned
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
 
@@ -83,7 +82,7 @@ class DeviceStream:
 
     def retune(self, **knobs: float) -> None:
         """Judge with another sensitivity, τ or threshold from the next frame on; see `PoolStream.retune`."""
-        self.config = retuned(self._model, self.config, knobs)
+        self.config = self._model.retuned(self.config, knobs)
         self._slot.retune_ahead(self.config)
         self._slot.detector.retune(self.config)
 

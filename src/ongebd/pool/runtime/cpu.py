@@ -79,7 +79,7 @@ class CpuRuntime:
 
     def open(self, config: StreamConfig) -> CpuSlot:
         """A new detector."""
-        return CpuSlot(self._model.stream(config))
+        return CpuSlot(self._model.begin(config))
 
     def release(self, slot: CpuSlot) -> None:
         """Do nothing."""
