@@ -39,7 +39,7 @@ from footage.scores import clock_row
 from ongebd import backbones
 from ongebd.errors import OngebdError
 from ongebd.lab.composites import Composites
-from ongebd.lab.composites.kinds import DISTRACTOR_KINDS
+from ongebd.lab.composites.config import DISTRACTOR_KINDS
 from ongebd.lab.evaluation.figures import ABSOLUTE
 from ongebd.lab.evaluation.floors import clock_times
 

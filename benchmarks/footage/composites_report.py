@@ -14,7 +14,7 @@ from footage.scores import Figure, Row, delay_figures, row
 from footage.tables import Report, number, seconds, share
 from ongebd.data.label_set import LabelSet
 from ongebd.lab.composites import Composites
-from ongebd.lab.composites.kinds import SMOOTH
+from ongebd.lab.composites.config import SMOOTH
 from ongebd.lab.evaluation.figures import ABSOLUTE
 
 CLOCK = "clock"

@@ -11,7 +11,7 @@ import numpy as np
 from footage.listening import Found
 from footage.scores import Figure, ratio
 from ongebd.data.numbers import FloatArray
-from ongebd.lab.composites.kinds import BOUNDARY_KINDS
+from ongebd.lab.composites.config import BOUNDARY_KINDS
 from ongebd.lab.composites.records import CompositeBoundary, CompositeDistractor, CompositeVideo
 from ongebd.lab.evaluation.bootstrap import Interval
 from ongebd.lab.evaluation.counts import Counts

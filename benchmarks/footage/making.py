@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ongebd.errors import ConfigError
 from ongebd.lab.composites import Composites, read_composites
-from ongebd.lab.composites.kinds import DISTRACTOR_KINDS
+from ongebd.lab.composites.config import DISTRACTOR_KINDS
 
 CONTROL = "control"
 _NOTE = "made-by.json"

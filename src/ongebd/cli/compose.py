@@ -123,7 +123,7 @@ def compose(
         library = read_clips(
             clips,
             labels=labels,
-            keep_labelled="natural" in config.boundary_kinds,
+            keep_labelled="natural" in config.boundaries,
             groups=groups,
             progress=reading,
         )

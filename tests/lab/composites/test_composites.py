@@ -263,7 +263,7 @@ def test_labelled_boundaries_are_kept_as_natural_or_avoided(clip_folder: Path, t
     segment = plan.segments[0]
     for frame in plan.naturals:
         assert segment.source_time(frame, plan.fps) == pytest.approx(2.5, abs=1 / 24)
-    with pytest.raises(ConfigError, match="natural is none of the kinds"):
+    with pytest.raises(ConfigError, match="natural is not among the kinds"):
         plan_videos(kept, small(boundaries="cut"))
     avoided = read_clips([solo], labels=path, keep_labelled=False)
     for shot in avoided.clips["solo.mp4"].shots:
@@ -280,7 +280,7 @@ def test_clips_of_one_setting_are_found_by_name_and_picture_or_given(
     table.write_text("file,group\nsolo.mp4,mine\nwide.mp4,mine\ngone,mine\n")
     given_ones = read_clips([clip_folder], groups=table)
     assert {clip.name for clip in given_ones.groups()["mine"]} == {"solo.mp4", "wide.mp4"}
-    assert any("1 names are no clips, such as 'gone'" in line for line in given_ones.warnings)
+    assert any("1 names are not clips, such as 'gone'" in line for line in given_ones.warnings)
 
 
 @pytest.mark.parametrize(
@@ -409,17 +409,17 @@ def test_a_folder_that_is_not_empty_is_left_alone(library: ClipLibrary, tmp_path
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"videos": 0}, "videos must be 1 or more"),
-        ({"minutes": 0.0}, "minutes must lie between"),
-        ({"size": 63}, "even number"),
-        ({"fps": 1000}, "fps must lie between"),
-        ({"crf": 52}, "crf must lie between"),
+        ({"videos": 0}, "videos must be at least 1"),
+        ({"minutes": 0.0}, "minutes must be above 0"),
+        ({"size": 65}, "even number"),
+        ({"fps": 1000}, "fps must be at least 8"),
+        ({"crf": 52}, "crf must be at least 0 and at most 51"),
         ({"seconds": (9, 8)}, "seconds must be the shortest and the longest"),
         ({"split": "0.5,0.2,0.2"}, "three shares that sum to 1"),
-        ({"boundaries": "cut,cot"}, "'cot' is no kind"),
-        ({"distractors": "blur"}, "'blur' is no kind"),
-        ({"motion": "still"}, "add boundaries none"),
-        ({"motion": "still", "boundaries": "none"}, "a freeze cannot be seen"),
+        ({"boundaries": "cut,cot"}, "unknown kind 'cot'"),
+        ({"distractors": "blur"}, "unknown kind 'blur'"),
+        ({"motion": "still"}, "set boundaries to none"),
+        ({"motion": "still", "boundaries": "none"}, "hides a freeze"),
     ],
 )
 def test_settings_out_of_range_are_refused(setting: dict[str, Any], message: str) -> None:
@@ -428,7 +428,7 @@ def test_settings_out_of_range_are_refused(setting: dict[str, Any], message: str
 
 
 def test_too_little_material_is_said_with_what_to_change(library: ClipLibrary) -> None:
-    with pytest.raises(ConfigError, match="say --seconds 4,20"):
+    with pytest.raises(ConfigError, match="use --seconds 4,20"):
         plan_videos(library, small(boundaries="none", seconds=(60, 80)))
     one = ClipLibrary({"solo.mp4": library.clips["solo.mp4"]})
     with pytest.raises(ConfigError, match="give no video of 4 s with boundaries of cut"):
@@ -443,5 +443,5 @@ def test_a_damaged_truth_is_refused(tmp_path: Path) -> None:
         read_composites(tmp_path)
     for text in ("{}", '{"format": "ongebd composites 1", "videos": {"a": {}}, "clips": {}, "settings": {}}'):
         (tmp_path / "composites.json").write_text(text)
-        with pytest.raises(LabelError, match="compose the videos anew"):
+        with pytest.raises(LabelError, match="compose the videos again"):
             read_composites(tmp_path)

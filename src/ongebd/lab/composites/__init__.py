@@ -12,15 +12,14 @@
         [(each.time, each.kind, each.start, each.end) for each in video.boundaries]
         [(each.start, each.end, each.kind) for each in video.distractors]
 
-Each distractor by itself: `ComposeConfig(boundaries="none", distractors="shake")`. Without files:
+One distractor alone: `ComposeConfig(boundaries="none", distractors="shake")`. Without files:
 `plan_videos(library, config)` gives plans, which are data, and `render(plan, library.clips)` their pictures.
-docs/composites.md says what each kind is, and what the labels do not know.
+docs/composites.md explains each kind, and what the labels don't know.
 """
 
 from ongebd.lab.composites.clips import Clip, ClipLibrary, Shot
 from ongebd.lab.composites.compose import compose, write_video
-from ongebd.lab.composites.config import ComposeConfig
-from ongebd.lab.composites.kinds import BOUNDARY_KINDS, DISTRACTOR_KINDS
+from ongebd.lab.composites.config import BOUNDARY_KINDS, DISTRACTOR_KINDS, ComposeConfig
 from ongebd.lab.composites.plan import VideoPlan
 from ongebd.lab.composites.planner import plan_videos
 from ongebd.lab.composites.records import (

@@ -14,12 +14,7 @@ from ongebd.lab.composites.pictures import LumaU8
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A stretch of a clip without a cut. Its frames may be shown one after another.
-
-    Attributes:
-        start: Time of its first frame, seconds.
-        end: When its last frame ceases to be shown, seconds.
-    """
+    """A stretch of a clip without a cut, seconds; it ends when its last frame is no longer shown."""
 
     start: float
     end: float
@@ -35,19 +30,19 @@ class Clip:
     """One source clip; n is the number of frames that were read.
 
     Attributes:
-        name: Its path below the folder that was given, with slashes; the name by which it is parted.
+        name: Its path below the given folder, with slashes; the split goes by this name.
         path: The file.
         width: Pixels of an upright frame.
         height: Pixels of an upright frame.
         times: When each frame is shown, seconds from the first, (n,).
-        pts: Timestamps that name the frames, (n,); None where they do not.
+        pts: Timestamps that identify the frames, (n,); None where they don't.
         luma: Small pictures, (n, 32, 32).
         motion: See `motion_of`, (n,).
         steps: See `steps_of`, (n − 1,).
         shots: Where pieces may be taken from.
         calm: The same, only stretches in which the picture never changes much within a second.
         natural: Labelled boundaries within the shots, seconds.
-        group: Clips with the same one show the same setting, and stay on one side of a split.
+        group: Clips of one group show the same setting, and stay in one part of a split.
         sha256: Fingerprint of the file.
     """
 
@@ -93,7 +88,7 @@ class ClipLibrary:
 
     Attributes:
         clips: By name, in the order of the names.
-        warnings: What could not be used, and why, one line each.
+        warnings: What couldn't be used, and why, one line each.
         labelled: Whether labels of the sources were given.
     """
 

@@ -1,7 +1,7 @@
 """H.264 through PyAV: the files that are written, and a stretch that goes through a bad encoding and back.
 
-Where PyAV's FFmpeg was built without libx264 (which is GPL; its wheels have it), MPEG-4 part 2 is written.
-Encoders run on one thread, so that the bytes do not depend on the number of processors.
+If PyAV's FFmpeg was built without libx264 (it is GPL; PyAV's wheels have it), MPEG-4 part 2 is written.
+Encoders run on one thread, so that the bytes don't depend on the number of processors.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Self, cast
 
 import av
-import av.error
 import numpy as np
 from av.codec.codec import UnknownCodecError
 from av.codec.context import Flags, ThreadType
@@ -25,10 +24,12 @@ from av.video.stream import VideoStream
 from ongebd.errors import OngebdError
 from ongebd.types import ImageU8
 
+_BITEXACT = 0x0400  # AVFMT_FLAG_BITEXACT: no date and no version in the file
+
 
 @cache
 def encoder() -> str:
-    """The encoder that is used: libx264, or mpeg4 where that is not there."""
+    """libx264, or mpeg4 where that is missing."""
     try:
         av.Codec("libx264", "w")
     except UnknownCodecError:
@@ -38,33 +39,30 @@ def encoder() -> str:
 
 def _options(crf: float, keyframes: int) -> dict[str, str]:
     """The encoder's options for a quality, and the most frames between two keyframes."""
+    common = {"g": str(keyframes), "threads": "1"}
     if encoder() == "libx264":
-        # Without MB-tree: with it, the same pictures give other bytes now and then (x264 core 165, AVX-512).
-        return {"crf": f"{crf:g}", "preset": "veryfast", "g": str(keyframes), "threads": "1", "mbtree": "0"}
-    quality = min(31, max(2, round(crf / 5)))  # MPEG-4's quantiser: 2 is very good, 31 the worst
-    return {"qmin": str(quality), "qmax": str(quality), "g": str(keyframes), "threads": "1"}
+        # Without MB-tree: with it, the same pictures sometimes give other bytes (x264 core 165, AVX-512).
+        return {"crf": f"{crf:g}", "preset": "veryfast", "mbtree": "0", **common}
+    quality = str(min(31, max(2, round(crf / 5))))  # MPEG-4's quantiser: 2 is very good, 31 the worst
+    return {"qmin": quality, "qmax": quality, **common}
+
+
+def _frame(picture: ImageU8, number: int) -> VideoFrame:
+    frame = VideoFrame.from_ndarray(np.ascontiguousarray(picture), "rgb24")
+    frame.pts = number
+    return frame
 
 
 class VideoFile:
     """Writes pictures into an MP4 file, one after another; the n-th is shown at n / fps seconds.
 
-    Args:
-        path: The file; it is written as MP4 whatever its ending is.
-        size: (width, height), even.
-        fps: Frames a second.
-        crf: Quality.
-
-    Raises:
-        OngebdError: The file cannot be written.
+    The file is MP4 whatever its ending is. The size is (width, height), even. An OSError of its methods means
+    that the disk is full, for example.
     """
 
     def __init__(self, path: Path, size: tuple[int, int], fps: Fraction, crf: int) -> None:
-        self._path = path
-        try:
-            self._file: OutputContainer = av.open(str(path), "w", format="mp4")
-        except OSError as problem:
-            raise self._refusal(problem) from None
-        self._file.flags |= 0x0400  # AVFMT_FLAG_BITEXACT: no date and no version in it
+        self._file: OutputContainer = av.open(str(path), "w", format="mp4")
+        self._file.flags |= _BITEXACT
         options = _options(crf, 2 * round(fps))
         self._stream = cast("VideoStream", self._file.add_stream(encoder(), rate=fps, options=options))
         self._stream.width, self._stream.height, self._stream.pix_fmt = *size, "yuv420p"
@@ -82,29 +80,16 @@ class VideoFile:
             if kind is None:
                 self._file.mux(self._stream.encode(None))
             self._file.close()
-        except OSError as problem:
+        except OSError:
             if kind is None:
-                raise self._refusal(problem) from None
+                raise
 
     def add(self, picture: ImageU8) -> None:
-        """Write a picture, (height, width, 3).
-
-        Raises:
-            OngebdError: The disk is full, say.
-        """
-        frame = VideoFrame.from_ndarray(np.ascontiguousarray(picture), "rgb24")
-        frame.pts, frame.time_base = self._count, self._base
+        """Write a picture, (height, width, 3)."""
+        frame = _frame(picture, self._count)
+        frame.time_base = self._base
         self._count += 1
-        try:
-            self._file.mux(self._stream.encode(frame))
-        except OSError as problem:
-            raise self._refusal(problem) from None
-
-    def _refusal(self, problem: OSError) -> OngebdError:
-        why = problem.strerror or str(problem)
-        return OngebdError(
-            f"cannot write {self._path}: {why}; free some space or write elsewhere (see --out)"
-        )
+        self._file.mux(self._stream.encode(frame))
 
 
 class Recompressor:
@@ -133,10 +118,9 @@ class Recompressor:
 
     def __call__(self, picture: ImageU8) -> ImageU8:
         """The next picture, (height, width, 3), as it comes back."""
-        frame = VideoFrame.from_ndarray(np.ascontiguousarray(picture), "rgb24")
-        frame.pts = self._count
+        packets = self._writer.encode(_frame(picture, self._count))
         self._count += 1
-        for packet in self._writer.encode(frame):
+        for packet in packets:
             for back in self._reader.decode(packet):
                 return np.asarray(back.to_ndarray(format="rgb24"), dtype=np.uint8)
         raise OngebdError(f"the encoder {encoder()} holds frames back; PyAV's own wheel does not")

@@ -1,4 +1,4 @@
-"""From clips to a folder of videos with labels: planned at once, then written one by one or side by side."""
+"""From clips to a folder of videos with labels: planned first, then written one by one or side by side."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from ongebd.errors import ConfigError, OngebdError
+from ongebd.common.writing import write_whole
+from ongebd.errors import ConfigError, OngebdError, os_errors
 from ongebd.lab.composites.clips import Clip, ClipLibrary
 from ongebd.lab.composites.codec import VideoFile, encoder
 from ongebd.lab.composites.config import ComposeConfig, parts
 from ongebd.lab.composites.grouping import parted
 from ongebd.lab.composites.plan import VideoPlan
 from ongebd.lab.composites.planner import plan_videos
-from ongebd.lab.composites.records import CompositeVideo, composite_of, write_at_once, write_records
+from ongebd.lab.composites.records import CompositeVideo, composite_of, write_records, write_text
 from ongebd.lab.composites.render import render
 from ongebd.lab.composites.workers import side_by_side
 
-_WRITE_EVERY = 2.0  # seconds between two writings of the labels
+_WRITE_EVERY = 2.0  # seconds between two writes of the labels
 
 
 def compose(
@@ -34,15 +35,15 @@ def compose(
 ) -> Generator[CompositeVideo, None, None]:
     """Make the videos, with `labels.json` and `composites.json` beside them.
 
-    A file has its name only when it is whole. When the generator is closed early, by an interrupt, say, the
-    labels list the videos that are done; if there is none, the folder is removed. The bytes do not depend on
-    the number of workers.
+    Files are written whole. If the generator is closed early, by Ctrl-C for example, the labels list the
+    finished videos; if there are none, the folder is removed. The bytes don't depend on the number of
+    workers.
 
     Args:
         library: The clips.
         config: What is made.
-        out: Folder, made if it is not there; it must be empty.
-        workers: Processes; 1 works in this one. A script that asks for more must guard its start with
+        out: Folder, made if it doesn't exist; it must be empty.
+        workers: Processes; 1 works in this one. A script that wants more must guard its start with
             `if __name__ == "__main__":`.
         plans: Those of `plan_videos`, if they were made before.
 
@@ -50,17 +51,15 @@ def compose(
         Each video when it is done, in the order of their ids.
 
     Raises:
-        ConfigError: The clips do not give what is asked for.
-        OngebdError: The folder is not empty, or cannot be written.
+        ConfigError: The clips are too few or too short.
+        OngebdError: The folder isn't empty, or can't be written.
     """
     if workers < 1:
         raise ConfigError(f"workers must be 1 or more, not {workers}")
     plans = plan_videos(library, config) if plans is None else plans
     folder = check_empty(out)
-    try:
+    with os_errors(folder, "name another folder with --out", OngebdError):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise OngebdError(f"{folder}: cannot be made ({problem.strerror}); name another folder") from None
     facts, settings = _clip_facts(library, config), _settings(library, config)
     done: list[CompositeVideo] = []
     written = -_WRITE_EVERY
@@ -80,43 +79,37 @@ def compose(
                 folder.rmdir()
         for part in sorted({video.part for video in done} - {"all"}):
             lines = ["id", *(video.id for video in done if video.part == part)]
-            write_at_once(folder / f"{part}.csv", "\n".join(lines) + "\n")
+            write_text(folder / f"{part}.csv", "\n".join(lines) + "\n")
 
 
 def check_empty(out: Path | str) -> Path:
-    """The folder, if nothing is in it, or it is not there yet; nothing is made.
+    """The folder, if it is empty or doesn't exist; nothing is made.
 
     Raises:
-        OngebdError: Something is in it, or it is no folder.
+        OngebdError: It isn't empty, or isn't a folder.
     """
     folder = Path(out)
-    try:
+    with os_errors(folder, "name another folder with --out", OngebdError):
         if folder.exists() and any(folder.iterdir()):
             raise OngebdError(f"{folder}: is not empty; name another folder with --out, or empty it")
-    except OSError as problem:
-        raise OngebdError(f"{folder}: cannot be read ({problem.strerror}); name another folder") from None
     return folder
 
 
 def write_video(plan: VideoPlan, clips: Mapping[str, Clip], folder: Path, crf: int) -> CompositeVideo:
-    """Write one video; its name appears when it is whole.
+    """Write one video.
 
     Raises:
-        OngebdError: It cannot be written, or a clip is not what it was.
+        OngebdError: It can't be written, or a clip has changed.
     """
     video = composite_of(plan, folder)
-    aside = folder / _aside(plan)
-    try:
-        with (
-            VideoFile(aside, (plan.width, plan.height), plan.fps, crf) as file,
-            closing(render(plan, clips)) as pictures,
-        ):
-            for picture in pictures:
-                file.add(picture)
-        aside.replace(video.path)
-    finally:
-        with suppress(OSError):
-            aside.unlink(missing_ok=True)
+    with (
+        closing(render(plan, clips)) as pictures,
+        os_errors(video.path, "free some space or write elsewhere (see --out)", OngebdError),
+        write_whole(video.path) as part,
+        VideoFile(part, (plan.width, plan.height), plan.fps, crf) as file,
+    ):
+        for picture in pictures:
+            file.add(picture)
     return video
 
 
@@ -128,32 +121,22 @@ def _made(
     if workers == 1 or len(plans) < 2:
         yield from map(job, plans)
         return
-    told: set[str] = set()
+    done: set[Path] = set()
     try:
         with closing(side_by_side(job, plans, workers)) as videos:
             for video in videos:
-                told.add(video.id)
+                done.add(video.path)
                 yield video
-    finally:  # what was stopped half-way, or was done before its turn
-        for plan in plans:
+    finally:  # remove what was stopped halfway, or was finished out of turn
+        for path in {*folder.glob("*.mp4"), *folder.glob(".*.part")} - done:
             with suppress(OSError):
-                (folder / _aside(plan)).unlink(missing_ok=True)
-                if plan.id not in told:
-                    (folder / f"{plan.id}.mp4").unlink(missing_ok=True)
-
-
-def _aside(plan: VideoPlan) -> str:
-    """The name of a video that is being written."""
-    return f".{plan.id}.part"
+                path.unlink()
 
 
 def _clip_facts(library: ClipLibrary, config: ComposeConfig) -> dict[str, dict[str, str]]:
     shares, _ = parts(config.split)
-    part_of = {
-        clip.name: part
-        for part, clips in parted(library, shares, config.split_seed).items()
-        for clip in clips
-    }
+    split = parted(library, shares, config.split_seed)
+    part_of = {clip.name: part for part, clips in split.items() for clip in clips}
     return {
         name: {"part": part_of[name], "group": clip.group, "sha256": clip.sha256}
         for name, clip in library.clips.items()
@@ -161,11 +144,12 @@ def _clip_facts(library: ClipLibrary, config: ComposeConfig) -> dict[str, dict[s
 
 
 def _settings(library: ClipLibrary, config: ComposeConfig) -> dict[str, object]:
-    kept = "kept" if "natural" in config.boundary_kinds else "kept out"
-    plain = {
-        name: list(value) if isinstance(value, tuple) else value for name, value in asdict(config).items()
+    kept = "kept" if "natural" in config.boundaries else "kept out"
+    return {
+        **asdict(config),
+        "fps": str(config.rate),
+        "motion": config.shown,
+        "labelled_boundaries": kept if library.labelled else None,
+        "encoder": encoder(),
+        "version": version("ongebd"),
     }
-    plain["fps"] = str(config.rate)
-    plain["motion"] = config.shown
-    plain["labelled_boundaries"] = kept if library.labelled else None
-    return {**plain, "encoder": encoder(), "version": version("ongebd")}

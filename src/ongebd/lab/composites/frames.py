@@ -22,15 +22,15 @@ from ongebd.types import ImageU8
 from ongebd.video.picture import RgbMaker
 from ongebd.video.source import open_container, pick_stream
 
-_SEEK_FROM = 5.0  # seconds; nearer to the start it is as fast to decode from there
-_LEAD = 2.0  # seconds before the wanted frame to which is sought
+_SEEK_FROM = 5.0  # seconds; nearer to the start, decoding from there is as fast
+_LEAD = 2.0  # seconds to seek before the wanted frame
 
 
 def open_clip(path: Path) -> tuple[InputContainer, VideoStream]:
     """Open a clip and choose its video stream.
 
     Raises:
-        SourceError: It has none, or cannot be read.
+        SourceError: It has none, or can't be read.
     """
     container = open_container(path)
     try:
@@ -43,13 +43,13 @@ def open_clip(path: Path) -> tuple[InputContainer, VideoStream]:
 
 
 def decoded(container: InputContainer, stream: VideoStream) -> Iterator[VideoFrame]:
-    """Every frame that can be decoded; packets that cannot are passed over, always the same ones."""
+    """Every frame that can be decoded. Packets that can't be are skipped, always the same ones."""
     packets = container.demux(stream)
     while True:
         try:
             packet = next(packets, None)
         except (av.error.FFmpegError, OSError):
-            packet = None  # cut off: what the decoder holds back is all that is left
+            packet = None  # cut off: only what the decoder holds back is left
         try:
             yield from stream.codec_context.decode(packet)
         except av.error.EOFError:
@@ -62,7 +62,7 @@ def decoded(container: InputContainer, stream: VideoStream) -> Iterator[VideoFra
 
 
 def pictures_at(clip: Clip, numbers: Sequence[int], short_side: int) -> Iterator[ImageU8]:
-    """The pictures of some frames, in the order asked for.
+    """The pictures of some frames, in the given order.
 
     Args:
         clip: The clip.
@@ -74,13 +74,12 @@ def pictures_at(clip: Clip, numbers: Sequence[int], short_side: int) -> Iterator
         Upright RGB, (height, width, 3).
 
     Raises:
-        SourceError: The file is not what it was when it was read before.
+        SourceError: The file has changed since it was read.
     """
-    if len(numbers) > 1 and numbers[-1] < numbers[0]:
+    if numbers[-1] < numbers[0]:
         wanted = sorted(set(numbers))
         held = dict(zip(wanted, pictures_at(clip, wanted, short_side), strict=True))
-        for number in numbers:
-            yield held[number]
+        yield from (held[number] for number in numbers)
         return
     at = 0
     with closing(_numbered(clip, numbers[0])) as frames:
@@ -102,7 +101,7 @@ def pictures_at(clip: Clip, numbers: Sequence[int], short_side: int) -> Iterator
 def _numbered(clip: Clip, first: int) -> Generator[tuple[int, VideoFrame], None, None]:
     """Frames with their numbers, from one at or before `first` on.
 
-    Not every file that can be sought in decodes to the same pictures then: the first one is compared.
+    Seeking makes some files decode to other pictures, so the first one is compared.
     """
     if clip.pts is not None and clip.times[first] > _SEEK_FROM:
         sure, maker = False, RgbMaker(Fit(SIDE))
@@ -133,6 +132,5 @@ def _sought(
             return
         number_of = {int(stamp): number for number, stamp in enumerate(pts)}
         for frame in decoded(container, stream):
-            number = None if frame.pts is None else number_of.get(frame.pts)
-            if number is not None:
-                yield number, frame
+            if frame.pts is not None and frame.pts in number_of:
+                yield number_of[frame.pts], frame

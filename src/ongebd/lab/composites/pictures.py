@@ -1,9 +1,10 @@
-"""Small pictures, and what can be measured on them: change, motion, cuts, likeness of settings."""
+"""Small luma pictures, and what is measured on them: change, motion, cuts, likeness of settings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,7 @@ SIDE = 32
 LumaU8 = npt.NDArray[np.uint8]
 """Small luma pictures, shape (SIDE, SIDE) or (n, SIDE, SIDE)."""
 
-LAG = 0.125
-"""Seconds over which `motion` is measured."""
-
+_LAG = 0.125  # seconds over which motion is measured
 _STRONGEST = SIDE * SIDE // 20
 _CUT_LEAST, _CUT_RATIO = 6.0, 3.0
 _SOFT_LEAST, _SOFT_RATIO = 18.0, 4.0
@@ -28,12 +27,7 @@ _HALF = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How much two small pictures differ, in steps of 255.
-
-    Attributes:
-        mean: Over all cells.
-        strongest: Over the twentieth of the cells that differ most.
-    """
+    """How much two small pictures differ, of 255: on average, and in the twentieth that differs most."""
 
     mean: float
     strongest: float
@@ -42,25 +36,24 @@ class Change:
 def resampled(
     picture: ImageU8, x: float, y: float, width: float, height: float, size: tuple[int, int]
 ) -> ImageU8:
-    """A part of a picture at another size, bilinear.
+    """A part of a picture at another size (width, height), bilinear.
 
     Args:
         picture: Shape (H, W, 3).
-        x: Left edge of the part, pixels; y likewise its top. Whole-numbered parts of the wanted size are cut
-            out as they are.
-        y: Top edge.
-        width: Of the part, pixels.
-        height: Of the part, pixels.
-        size: (width, height) of the result.
+        x: Left edge of the part, pixels. A whole-numbered part of the wanted size is cut out unchanged.
+        y: Its top edge.
+        width: Its width.
+        height: Its height.
+        size: Of the result.
     """
-    if (float(width), float(height)) == (float(size[0]), float(size[1])) and x % 1 == 0 and y % 1 == 0:
+    if width == size[0] and height == size[1] and x % 1 == 0 and y % 1 == 0:
         return picture[int(y) : int(y) + size[1], int(x) : int(x) + size[0]]
-    rows = _mixed(picture, y, height, size[1], 0)
-    both = _mixed(rows, x, width, size[0], 1)
+    rows = _interpolated(picture, y, height, size[1], 0)
+    both = _interpolated(rows, x, width, size[0], 1)
     return (both + np.float32(0.5)).astype(np.uint8)
 
 
-def _mixed(
+def _interpolated(
     values: npt.NDArray[np.generic], edge: float, length: float, count: int, axis: int
 ) -> npt.NDArray[np.float32]:
     """Values at the middles of `count` equal parts of a stretch along an axis."""
@@ -77,9 +70,7 @@ def _mixed(
 def small_luma(picture: ImageU8) -> LumaU8:
     """The small luma picture of one whose shorter side has SIDE pixels or a few more."""
     luma = picture.astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
-    height, width = luma.shape
-    rows = (np.arange(SIDE) + 0.5) * height / SIDE
-    columns = (np.arange(SIDE) + 0.5) * width / SIDE
+    rows, columns = ((np.arange(SIDE) + 0.5) * length / SIDE for length in luma.shape)
     return luma[np.ix_(rows.astype(np.intp), columns.astype(np.intp))].astype(np.uint8)
 
 
@@ -90,61 +81,42 @@ def change(first: LumaU8, second: LumaU8) -> Change:
 
 
 def motion_of(luma: LumaU8, times: FloatArray) -> FloatArray:
-    """How much moves at each frame: the strongest change within `LAG` seconds from it, shape (n,)."""
-    later = np.minimum(np.searchsorted(times, times + LAG - 1e-6), len(times) - 1)
-    result = np.zeros(len(times))
-    for start in range(0, len(times), 512):
-        here = slice(start, start + 512)
-        apart = np.abs(luma[later[here]].astype(np.int16) - luma[here].astype(np.int16))
-        flat = apart.reshape(len(apart), -1)
-        result[here] = np.partition(flat, -_STRONGEST, 1)[:, -_STRONGEST:].mean(1)
-    if len(times) > 1:  # the last frames have nothing behind them: they move as the one before
-        whole = int(np.searchsorted(times, times[-1] - LAG, side="right"))
-        result[max(whole, 1) :] = result[max(whole, 1) - 1]
+    """How much moves at each frame: the strongest change within an eighth of a second from it, shape (n,)."""
+    later = np.minimum(np.searchsorted(times, times + _LAG - 1e-6), len(times) - 1)
+    result = np.array([change(luma[after], luma[now]).strongest for now, after in enumerate(later)])
+    if len(times) > 1:  # nothing follows the last frames: they move like the one before
+        whole = max(int(np.searchsorted(times, times[-1] - _LAG, side="right")), 1)
+        result[whole:] = result[whole - 1]
     return result
 
 
 def steps_of(luma: LumaU8) -> FloatArray:
     """Mean change from each frame to the next, shape (n − 1,)."""
-    result = np.zeros(max(len(luma) - 1, 0))
-    for place in range(len(result)):
-        result[place] = np.abs(luma[place + 1].astype(np.int16) - luma[place].astype(np.int16)).mean()
-    return result
+    steps = [change(first, second).mean for first, second in pairwise(luma)]
+    return np.array(steps, dtype=np.float64)
 
 
 def turnover_of(luma: LumaU8, times: FloatArray, cuts: Sequence[int]) -> FloatArray:
     """Mean change from the half second before each frame to the half second from it on, shape (n,).
 
-    No half second reaches over a cut; beside one it is shorter.
+    No half second crosses a cut; beside one it is shorter.
     """
     edges = np.array([0, *cuts, len(times)])
     shot = np.searchsorted(edges, np.arange(len(times)), side="right")
     before = np.maximum(np.searchsorted(times, times - _HALF), edges[shot - 1])
     after = np.minimum(np.searchsorted(times, times + _HALF), edges[shot])
-    sums = [np.zeros((SIDE, SIDE), np.int64) for _ in range(2)]  # of the two half seconds
-    spans = [(0, 0), (0, 0)]
+    total = np.concatenate([np.zeros((1, SIDE, SIDE), np.int32), luma.cumsum(0, dtype=np.int32)])
     result = np.zeros(len(times))
-    for place in range(len(times)):
-        for which, span in enumerate(((before[place], place), (place, after[place]))):
-            _moved(sums[which], luma, spans[which], span)
-            spans[which] = span
-        if before[place] < place < after[place]:
-            earlier, later = sums[0] / (place - before[place]), sums[1] / (after[place] - place)
+    for place, (low, high) in enumerate(zip(before, after, strict=True)):
+        if low < place < high:
+            earlier = (total[place] - total[low]) / (place - low)
+            later = (total[high] - total[place]) / (high - place)
             result[place] = np.abs(later - earlier).mean()
     return result
 
 
-def _moved(total: npt.NDArray[np.int64], luma: LumaU8, old: tuple[int, int], new: tuple[int, int]) -> None:
-    """Make the sum of the pictures of one span that of another, neither end of which lies further back."""
-    if new[0] >= old[1]:  # none in common
-        total[:] = luma[new[0] : new[1]].sum(0)
-        return
-    total += luma[old[1] : new[1]].sum(0, dtype=np.int64)
-    total -= luma[old[0] : new[0]].sum(0, dtype=np.int64)
-
-
 def cuts_of(steps: FloatArray, times: FloatArray) -> list[int]:
-    """Frames that begin a new shot: the step to them stands out of those within half a second."""
+    """Frames that begin a new shot: the step to them is far larger than those within half a second."""
     found = []
     for place, step in enumerate(steps):
         if step <= _CUT_LEAST:
@@ -159,7 +131,7 @@ def cuts_of(steps: FloatArray, times: FloatArray) -> list[int]:
 
 
 def soft_changes_of(turnover: FloatArray, times: FloatArray) -> list[int]:
-    """Frames at which the picture is being replaced within a second, far more than around: dissolves, say."""
+    """Frames at which the picture is replaced within a second, by a dissolve for example."""
     found = []
     for place in np.flatnonzero(turnover > _SOFT_LEAST):
         low = np.searchsorted(times, times[place] - 5 * _HALF)
@@ -169,8 +141,8 @@ def soft_changes_of(turnover: FloatArray, times: FloatArray) -> list[int]:
     return found
 
 
-def unit_picture(picture: FloatArray) -> FloatArray:
-    """A small picture as a vector whose product with another one's is their correlation; zeros if blank."""
+def unit_picture(picture: npt.NDArray[np.floating]) -> FloatArray:
+    """A small picture as a vector whose product with another is their correlation; zeros if it is blank."""
     flat = picture.ravel() - picture.mean()
     norm = float(np.linalg.norm(flat))
     unit: FloatArray = flat / norm if norm > 0 else flat
@@ -178,5 +150,5 @@ def unit_picture(picture: FloatArray) -> FloatArray:
 
 
 def likeness(first: FloatArray, second: FloatArray) -> float:
-    """Correlation of two small pictures, −1 to 1; 0 where one of them is blank."""
+    """Correlation of two small pictures, −1 to 1; 0 if one of them is blank."""
     return float(unit_picture(first) @ unit_picture(second))

@@ -10,14 +10,7 @@ from ongebd.lab.composites.config import Part
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """A part of the picture, shown full size.
-
-    Attributes:
-        zoom: 1 shows all of it, 2 a half of its width and height.
-        x: Where the part lies: 0 left, 1 right.
-        y: 0 top, 1 bottom.
-        mirror: Left and right exchanged.
-    """
+    """A part of the picture, shown full size. Zoom 1 is all of it; places are 0 (left, top) to 1."""
 
     zoom: float = 1.0
     x: float = 0.5
@@ -33,9 +26,9 @@ class Segment:
     """A piece of a clip on the output's frames.
 
     Attributes:
-        clip: Its name.
-        first: The output frame at which it begins to be seen.
-        frames: How many show it, those in which it is mixed with its neighbours counted.
+        clip: The clip's name.
+        first: The first output frame that shows it.
+        frames: How many show it, including those in which it is mixed with its neighbours.
         start: Seconds of the clip at its first frame.
         rate: Seconds of the clip a second; below 0 backwards, 0 a still picture.
         framing: What part of the picture is shown.
@@ -50,7 +43,7 @@ class Segment:
 
     @property
     def stop(self) -> int:
-        """The first output frame that does not show it."""
+        """The first output frame that doesn't show it."""
         return self.first + self.frames
 
     def source_time(self, frame: int, fps: Fraction) -> float:
@@ -60,7 +53,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Where one segment goes over into the next.
+    """Where one segment changes into the next.
 
     Attributes:
         kind: The kind of boundary.
@@ -82,15 +75,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Distractor:
-    """Something that is no event.
-
-    Attributes:
-        kind: Its kind.
-        first: Its first frame.
-        stop: The first frame after it.
-        strength: 0 (weak) to 1.
-        seed: Of what is random in it.
-    """
+    """Something that is not an event, in the frames from `first` to before `stop`; strength 0 (weak) to 1."""
 
     kind: str
     first: int
@@ -101,11 +86,11 @@ class Distractor:
 
 @dataclass(frozen=True, slots=True)
 class VideoPlan:
-    """Everything that decides what a video looks like, beside the clips themselves.
+    """Everything that decides what a video looks like, apart from the clips themselves.
 
     Attributes:
         id: The name of its file without ending.
-        part: Of the clips, "all" where they are not parted.
+        part: Of the clips; "all" where they aren't split.
         width: Pixels, even.
         height: Pixels, even.
         fps: Frames a second.
@@ -113,8 +98,8 @@ class VideoPlan:
         segments: In the order in which they are seen.
         joins: One fewer than segments.
         naturals: Frames at which a labelled boundary of a source is seen.
-        distractors: In the order in which they begin; no two overlap, none touches a boundary.
-        margin: Zoom of all of it that leaves room for the camera to move.
+        distractors: In order. They overlap neither each other nor a boundary.
+        margin: Zoom of the whole video that leaves room for the camera to move.
     """
 
     id: str

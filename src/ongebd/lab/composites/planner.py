@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 import numpy as np
 
 from ongebd.errors import ConfigError
-from ongebd.lab.composites.clips import Clip, ClipLibrary, Shot
-from ongebd.lab.composites.config import ComposeConfig, Part, parts
-from ongebd.lab.composites.disturb import margin_of, placed
+from ongebd.lab.composites.clips import Clip, ClipLibrary
+from ongebd.lab.composites.config import SMOOTH, ComposeConfig, Part, parts
+from ongebd.lab.composites.distractors import margin_of, placed
 from ongebd.lab.composites.grouping import parted
-from ongebd.lab.composites.kinds import SMOOTH
 from ongebd.lab.composites.plan import Join, Segment, VideoPlan
 from ongebd.lab.composites.proposals import SHORTEST, STILL, Piece, Proposer, can
 
@@ -27,84 +26,59 @@ _WIDEST = 16 / 9
 
 @dataclass
 class _Counts:
-    """How often each kind was planned so far in a part: rare ones are wanted more."""
+    """How often each kind was planned so far in a part: rare ones come first."""
 
     boundaries: Counter[str] = field(default_factory=Counter)
     distractors: Counter[str] = field(default_factory=Counter)
 
 
 def plan_videos(library: ClipLibrary, config: ComposeConfig) -> list[VideoPlan]:
-    """The plans of all videos.
-
-    The first n of them do not depend on how many follow, within a part.
+    """The plans of all videos. Within a part, the first n don't depend on how many follow.
 
     Raises:
-        ConfigError: The clips are too few or too short for what is asked; the message says what to change.
+        ConfigError: The clips are too few or too short; the message says what to change.
     """
-    if "natural" not in config.boundary_kinds and any(len(clip.natural) for clip in library.clips.values()):
+    if "natural" not in config.boundaries and any(len(clip.natural) for clip in library.clips.values()):
         raise ConfigError(
-            "labelled boundaries were kept, but natural is none of the kinds: read the clips anew"
+            "labelled boundaries were kept, but natural is not among the kinds: read the clips again"
         )
+    natural = library.labelled and "natural" in config.boundaries
     shares, wanted = parts(config.split)
     clips_of = parted(library, shares, config.split_seed)
-    plans: list[VideoPlan] = []
     total = sum(shares[part] for part in wanted)
+    plans: list[VideoPlan] = []
     ahead, done = 0.0, 0
     for part in wanted:
         ahead += shares[part] / total
         count = round(config.videos * ahead) - done
         done += count
         seconds = None if config.minutes is None else 60 * config.minutes * shares[part] / total
-        plans += _of_part(clips_of[part], config, part, count, seconds, labelled=library.labelled)
-    return plans
-
-
-def _of_part(
-    clips: Sequence[Clip],
-    config: ComposeConfig,
-    part: Part,
-    count: int,
-    seconds: float | None,
-    *,
-    labelled: bool,
-) -> list[VideoPlan]:
-    """So many videos, or as many as last so long."""
-    counts = _Counts()
-    plans: list[VideoPlan] = []
-    length = 0.0
-    while len(plans) < count if seconds is None else length < seconds:
-        plans.append(_planned(clips, config, part, len(plans), counts, labelled=labelled))
-        length += plans[-1].duration
+        counts = _Counts()
+        number, length = 0, 0.0
+        while number < count if seconds is None else length < seconds:
+            plans.append(_planned(clips_of[part], config, part, number, counts, natural=natural))
+            number, length = number + 1, length + plans[-1].duration
     return plans
 
 
 def _planned(
-    clips: Sequence[Clip],
-    config: ComposeConfig,
-    part: Part,
-    number: int,
-    counts: _Counts,
-    *,
-    labelled: bool,
+    clips: Sequence[Clip], config: ComposeConfig, part: Part, number: int, counts: _Counts, *, natural: bool
 ) -> VideoPlan:
-    kinds = [kind for kind in config.boundary_kinds if kind != "natural"]
+    which = ("all", "train", "val", "test").index(part)
     for attempt in range(_ATTEMPTS):
-        rng = np.random.default_rng(
-            (config.seed, ("all", "train", "val", "test").index(part), number, attempt)
-        )
-        draft = _Draft(clips, config, rng, counts, kinds)
-        if draft.compose() and draft.planned >= draft.shortest:
-            return draft.finished(part, number, natural=labelled and "natural" in config.boundary_kinds)
+        draft = _Draft(clips, config, np.random.default_rng((config.seed, which, number, attempt)), counts)
+        if draft.compose():
+            return draft.finished(part, number, natural=natural)
     what = "" if part == "all" else f" of part {part!r}"
-    if not kinds:
+    if not draft.kinds:
         calm = "calm " if config.shown == "calm" else ""
         raise ConfigError(
             f"no {calm}stretch of {config.seconds[0]:g} s without a cut in the {len(clips)} clips{what}:"
-            " say --seconds 4,20 for shorter videos, --motion any or still, or add clips"
+            " use --seconds 4,20 for shorter videos, --motion any or still, or add clips"
         )
     raise ConfigError(
         f"the {len(clips)} clips{what} give no video of {config.seconds[0]:g} s with boundaries of"
-        f" {', '.join(kinds)}: add clips or kinds, or ask for shorter videos with --seconds"
+        f" {', '.join(draft.kinds)}: add clips or kinds, or make shorter videos with --seconds"
     )
 
 
@@ -112,63 +86,46 @@ class _Draft:
     """A video being planned."""
 
     def __init__(
-        self,
-        clips: Sequence[Clip],
-        config: ComposeConfig,
-        rng: np.random.Generator,
-        counts: _Counts,
-        kinds: Sequence[str],
+        self, clips: Sequence[Clip], config: ComposeConfig, rng: np.random.Generator, counts: _Counts
     ) -> None:
+        self.kinds = [kind for kind in config.boundaries if kind != "natural"]
         self._clips = clips
         self._config = config
         self._rng = rng
         self._counts = counts
-        self._kinds = kinds
         self._fps = config.rate
         self._proposer = Proposer(clips, rng, self._wanted_clip)
         self._segments: list[Segment] = []
         self._joins: list[Join] = []
-        self.shortest = ceil(config.seconds[0] * self._fps)
-        self._target = max(self.shortest, round(float(rng.uniform(*config.seconds)) * float(self._fps)))
-        self.planned = 0
+        self._shortest = self._frames(config.seconds[0])
+        self._target = max(self._shortest, round(float(rng.uniform(*config.seconds)) * float(self._fps)))
 
     def compose(self) -> bool:
-        """Fill the video; False where nothing fits."""
-        piece = self._opening()
+        """Fill the video; False if nothing fits or it becomes too short."""
+        piece = self._opening() if self.kinds else self._single()
         if piece is None:
             return False
         first = overlap = 0
-        while True:
-            step = self._next(piece, first, overlap)
-            if step is None:
-                break
+        while (step := self._next(piece, first, overlap)) is not None:
             kind, frames, mixed, fresh = step
-            self._segments.append(self._segment(piece, first, frames))
+            self._add(piece, first, frames)
             first += frames - mixed
             white = kind == "fade" and bool(self._rng.random() < 0.2)
             self._joins.append(Join(kind, first, mixed, white))
             piece, overlap = fresh, mixed
-        last = self._frames(_LONGEST_PIECE) if piece.rate == 0 and self._kinds else self._room(piece)
-        frames = min(last, self._target - first)
+        most = self._frames(_LONGEST_PIECE) if piece.rate == 0 and self.kinds else self._room(piece)
+        frames = min(most, self._target - first)
         if frames < self._frames(SHORTEST) + overlap:
             return False
-        self._segments.append(self._segment(piece, first, frames))
-        self.planned = first + frames
-        return not self._kinds or bool(self._joins)
+        self._add(piece, first, frames)
+        return first + frames >= self._shortest and (not self.kinds or bool(self._joins))
 
     def finished(self, part: Part, number: int, *, natural: bool) -> VideoPlan:
         """The plan, with its distractors."""
         naturals = self._naturals() if natural else []
         marks = [(join.first, join.first + join.frames) for join in self._joins]
         marks += [(frame, frame) for frame in naturals]
-        distractors = placed(
-            self._segments,
-            marks,
-            self._config,
-            self._rng,
-            self._counts.distractors,
-            alone=not self._kinds,
-        )
+        distractors = placed(self._segments, marks, self._config, self._rng, self._counts.distractors)
         self._counts.boundaries.update(join.kind for join in self._joins)
         self._counts.distractors.update(each.kind for each in distractors)
         first = next(clip for clip in self._clips if clip.name == self._segments[0].clip)
@@ -179,7 +136,7 @@ class _Draft:
             width=width,
             height=height,
             fps=self._fps,
-            frames=self.planned,
+            frames=self._segments[-1].stop,
             segments=tuple(self._segments),
             joins=tuple(self._joins),
             naturals=tuple(naturals),
@@ -188,52 +145,42 @@ class _Draft:
         )
 
     def _opening(self) -> Piece | None:
-        config = self._config
-        if not self._kinds:
-            return self._single(config.shown)
         for _ in range(_TRIES):
             clip = self._wanted_clip(None)
             piece = None if clip is None else self._proposer.opened(clip)
-            if piece is None:
-                continue
-            alone = "start" in self._kinds and "stop" not in self._kinds
-            if "start" in self._kinds and (alone or self._rng.random() < 0.1):
-                return Piece(piece.clip, piece.shot, piece.start, rate=0.0)
-            return piece
+            if piece is not None:
+                only = "stop" not in self.kinds
+                still = "start" in self.kinds and (only or self._rng.random() < 0.1)
+                return replace(piece, rate=0.0) if still else piece
         return None
 
-    def _single(self, shown: str) -> Piece | None:
+    def _single(self) -> Piece | None:
         """The one piece of a video without boundaries."""
-        least = self.shortest / float(self._fps) + 0.05
-        shots_of: dict[int, list[Shot]] = {}
-        for place, clip in enumerate(self._clips):
-            shots = clip.calm if shown == "calm" else clip.shots
-            long = [shot for shot in shots if shown == "still" or shot.seconds >= least]
-            if long:
-                shots_of[place] = long
-        if not shots_of:
+        shown, least = self._config.shown, self._shortest / float(self._fps) + 0.05
+        fitting = []
+        for clip in self._clips:
+            usable = clip.calm if shown == "calm" else clip.shots
+            shots = [shot for shot in usable if shown == "still" or shot.seconds >= least]
+            if shots:
+                fitting.append((clip, shots))
+        if not fitting:
             return None
-        chosen = list(shots_of)[int(self._rng.integers(len(shots_of)))]
-        fitting = shots_of[chosen]
-        shot = fitting[int(self._rng.integers(len(fitting)))]
+        clip, shots = fitting[int(self._rng.integers(len(fitting)))]
+        shot = shots[int(self._rng.integers(len(shots)))]
         if shown == "still":
-            return Piece(
-                self._clips[chosen], shot, float(self._rng.uniform(shot.start, shot.end - 0.02)), 0.0
-            )
+            return Piece(clip, shot, float(self._rng.uniform(shot.start, shot.end - 0.02)), 0.0)
         wanted = min(shot.seconds, self._target / float(self._fps) + 0.05)
-        start = shot.start + float(self._rng.random()) * (shot.seconds - wanted)
-        return Piece(self._clips[chosen], shot, start)
+        return Piece(clip, shot, shot.start + float(self._rng.random()) * (shot.seconds - wanted))
 
     def _next(self, piece: Piece, first: int, overlap: int) -> tuple[str, int, int, Piece] | None:
         """A kind, the frames of the piece before it, those that show both, and what follows."""
-        room = self._room(piece)
         shortest = self._frames(SHORTEST)
-        for kind in self._by_want():
+        for kind in self._rare_first():
             for _ in range(_TRIES):
                 mixed = self._mixed() if kind in SMOOTH else 0
                 least = overlap + (self._frames(STILL[0]) if piece.rate == 0 else shortest) + mixed
-                most = min(room, overlap + self._frames(_LONGEST_PIECE) + mixed)
-                most = min(most, self._target - first - shortest)
+                longest = overlap + self._frames(_LONGEST_PIECE) + mixed
+                most = min(self._room(piece), longest, self._target - first - shortest)
                 if most < least:
                     continue
                 frames = int(self._rng.integers(least, most + 1))
@@ -248,32 +195,30 @@ class _Draft:
                     return kind, frames, mixed, fresh
         return None
 
-    def _by_want(self) -> list[str]:
-        """The kinds, the rarer the sooner, by chance."""
-        often = [1 + self._count(kind) for kind in self._kinds]
+    def _rare_first(self) -> list[str]:
+        """The kinds in random order, rare ones more likely first."""
+        often = [
+            1 + self._counts.boundaries[kind] + sum(join.kind == kind for join in self._joins)
+            for kind in self.kinds
+        ]
         # Drawn without replacement, in proportion to 1 / often² (Efraimidis and Spirakis' keys).
         keys = [float(self._rng.random()) ** ((each / min(often)) ** 2) for each in often]
-        return [kind for _, kind in sorted(zip(keys, self._kinds, strict=True), reverse=True)]
-
-    def _count(self, kind: str) -> int:
-        return self._counts.boundaries[kind] + sum(join.kind == kind for join in self._joins)
+        return [kind for _, kind in sorted(zip(keys, self.kinds, strict=True), reverse=True)]
 
     def _wanted_clip(self, but: Clip | None) -> Clip | None:
-        """A clip in which a kind that is still rare is likely; any clip now and then."""
+        """A clip of another setting in which a rare kind is likely; sometimes any clip."""
         others = [clip for clip in self._clips if but is None or clip.group != but.group]
         if not others:
             return None
-        if self._kinds and self._rng.random() < 0.7:
-            kind = self._by_want()[0]
-            able = [clip for clip in others if can(kind, clip, self._clips)]
-            others = able or others
+        if self.kinds and self._rng.random() < 0.7:
+            kind = self._rare_first()[0]
+            others = [clip for clip in others if can(kind, clip, self._clips)] or others
         return others[int(self._rng.integers(len(others)))]
 
     def _mixed(self) -> int:
         """Frames of a transition, an odd number."""
-        frames = round(float(self._rng.uniform(*_TRANSITION)) * float(self._fps))
-        least = ceil(_TRANSITION[0] * self._fps)
-        frames = max(frames, least)
+        least = self._frames(_TRANSITION[0])
+        frames = max(round(float(self._rng.uniform(*_TRANSITION)) * float(self._fps)), least)
         return frames if frames % 2 else frames - 1 if frames > least else frames + 1
 
     def _frames(self, seconds: float) -> int:
@@ -281,27 +226,25 @@ class _Draft:
 
     def _room(self, piece: Piece) -> int:
         """Frames for which a piece can be shown."""
-        if piece.rate == 0 and not self._kinds:
+        if piece.rate == 0 and not self.kinds:
             return self._target
         return int(piece.room * float(self._fps))
 
-    def _segment(self, piece: Piece, first: int, frames: int) -> Segment:
-        return Segment(piece.clip.name, first, frames, piece.start, piece.rate, piece.framing)
+    def _add(self, piece: Piece, first: int, frames: int) -> None:
+        self._segments.append(Segment(piece.clip.name, first, frames, piece.start, piece.rate, piece.framing))
 
     def _naturals(self) -> list[int]:
         """Frames at which labelled boundaries of the sources are seen, clear of the made ones."""
         by_name = {clip.name: clip for clip in self._clips}
         taken = [frame for join in self._joins for frame in (join.first, join.first + join.frames)]
         clear = self._frames(SHORTEST / 2)
-        found = []
+        found = set()
         for segment in self._segments:
-            if segment.rate == 0:
-                continue
-            for time in by_name[segment.clip].natural:
+            for time in by_name[segment.clip].natural if segment.rate else ():
                 frame = segment.first + round((time - segment.start) / segment.rate * float(self._fps))
                 if segment.first <= frame < segment.stop and all(abs(frame - at) >= clear for at in taken):
-                    found.append(frame)
-        return sorted(set(found))
+                    found.add(frame)
+        return sorted(found)
 
 
 def _labelled_near(piece: Piece, seconds: float, half: float) -> bool:
@@ -311,7 +254,7 @@ def _labelled_near(piece: Piece, seconds: float, half: float) -> bool:
 
 
 def _size(clip: Clip, short_side: int) -> tuple[int, int]:
-    """(width, height), even, in the shape of the clip but none wider or taller than 16:9."""
+    """(width, height), even, in the shape of the clip but not wider or taller than 16:9."""
     ratio = min(max(clip.width / clip.height, 1 / _WIDEST), _WIDEST)
     long = 2 * int(max(ratio, 1 / ratio) * short_side / 2)
     return (long, short_side) if ratio >= 1 else (short_side, long)

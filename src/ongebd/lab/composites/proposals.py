@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ongebd.lab.composites.clips import Clip, Shot
-from ongebd.lab.composites.pictures import SIDE, LumaU8, change, likeness
+from ongebd.lab.composites.config import MOTIONS
+from ongebd.lab.composites.pictures import SIDE, Change, LumaU8, change, likeness
 from ongebd.lab.composites.plan import WHOLE, Framing
-
-MOVING = 15.0
-"""`Clip.motion` from which on something clearly moves."""
 
 SHORTEST = 1.25
 """Seconds between two boundaries, at least."""
@@ -20,14 +18,15 @@ SHORTEST = 1.25
 STILL = (1.5, 3.0)
 """Seconds for which motion stops."""
 
-_AROUND = 0.7  # seconds of a clip before and behind a moment, in which motion is measured
-_AWAY = 1.0  # seconds of a clip over which a jump goes, at least
-_SLOW, _FAST = (0.33, 0.4), (2.5, 3.0)
+_MOVING = 15.0  # `Clip.motion` from which on something clearly moves
+_AROUND = 0.7  # seconds of a clip before and after a moment, in which motion is measured
+_AWAY = 1.0  # seconds of a clip that a jump skips, at least
+_RATES = (0.33, 0.4, 2.5, 3.0)  # slow and fast
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of a shot that is being shown.
+    """A stretch of a shot that is shown.
 
     Attributes:
         clip: The clip.
@@ -58,36 +57,34 @@ class Piece:
         return self.start + self.rate * seconds
 
     def seen(self, time: float) -> LumaU8:
-        """The small picture at a time of the clip, as it is framed."""
-        return framed(self.clip.picture(time), self.framing)
+        """The small picture at a time of the clip, cropped and mirrored."""
+        luma, framing = self.clip.picture(time), self.framing
+        if framing == WHOLE:
+            return luma
+        places = (np.arange(SIDE) + 0.5) / framing.zoom
+        spare = SIDE * (1 - 1 / framing.zoom)
+        rows, columns = ((places + spare * at).astype(np.intp) for at in (framing.y, framing.x))
+        picture: LumaU8 = luma[np.ix_(rows, columns)]
+        return picture[:, ::-1] if framing.mirror else picture
 
-
-def framed(luma: LumaU8, framing: Framing) -> LumaU8:
-    """A small picture, (SIDE, SIDE), cropped and mirrored."""
-    if framing == WHOLE:
-        return luma
-    places = (np.arange(SIDE) + 0.5) / framing.zoom
-    spare = SIDE * (1 - 1 / framing.zoom)
-    rows, columns = (places + spare * at for at in (framing.y, framing.x))
-    picture: LumaU8 = luma[np.ix_(rows.astype(np.intp), columns.astype(np.intp))]
-    return picture[:, ::-1] if framing.mirror else picture
-
-
-def usual_length(clip: Clip) -> float:
-    """Seconds of all its shots."""
-    return sum(shot.seconds for shot in clip.shots)
+    def moves(self, start: float, end: float, least: float) -> bool:
+        """Whether something clearly moves, all the time between two times of the clip, within the shot."""
+        low, high = sorted((start, end))
+        if low < self.shot.start - 0.05 or high > self.shot.end + 0.05:
+            return False
+        motion = self.clip.motion_between(low, high)
+        return float(motion.mean()) >= least and float(np.quantile(motion, 0.2)) >= _MOVING * 0.6
 
 
 def can(kind: str, clip: Clip, clips: Sequence[Clip]) -> bool:
     """Whether a clip is a likely place for a kind of boundary."""
+    usable = sum(shot.seconds for shot in clip.shots)
     if kind == "action":
         return any(other.group == clip.group and other is not clip for other in clips)
     if kind == "jump":
-        return usual_length(clip) >= 2 * SHORTEST + _AWAY
-    if kind in ("speed", "reverse", "stop", "start"):
-        return float(np.mean(clip.motion >= MOVING)) >= 0.4 and usual_length(clip) >= 2 * SHORTEST
-    if kind == "natural":
-        return len(clip.natural) > 0
+        return usable >= 2 * SHORTEST + _AWAY
+    if kind in MOTIONS:
+        return float(np.mean(clip.motion >= _MOVING)) >= 0.4 and usable >= 2 * SHORTEST
     return True
 
 
@@ -97,7 +94,7 @@ class Proposer:
     Args:
         clips: All clips of the part.
         rng: Of every choice.
-        opening: Chooses a clip that is wanted, other than the given one.
+        opening: Chooses a clip that is wanted, of another setting than the given one.
     """
 
     def __init__(
@@ -120,20 +117,14 @@ class Proposer:
         }
 
     def propose(self, kind: str, piece: Piece, seconds: float) -> Piece | None:
-        """What follows the piece after so many seconds of it, if a boundary of this kind can be seen there.
-
-        Args:
-            kind: Any but `natural`.
-            piece: What is shown before.
-            seconds: After which it is left.
-        """
+        """What follows the piece after so many seconds, if a boundary of this kind can be seen there."""
         if piece.rate == 0 and kind not in ("start", "cut", "dissolve", "fade"):
             return None
         return self._by_kind[kind](piece, piece.after(seconds))
 
-    def opened(self, clip: Clip, shots: Sequence[Shot] | None = None) -> Piece | None:
+    def opened(self, clip: Clip) -> Piece | None:
         """A piece of a clip, somewhere in one of its shots; long shots are chosen more often."""
-        shots = [shot for shot in (clip.shots if shots is None else shots) if shot.seconds >= SHORTEST]
+        shots = [shot for shot in clip.shots if shot.seconds >= SHORTEST]
         if not shots:
             return None
         lengths = np.array([shot.seconds for shot in shots])
@@ -145,9 +136,9 @@ class Proposer:
     def _cut(self, piece: Piece, time: float) -> Piece | None:
         other = self._opening(piece.clip)
         fresh = None if other is None else self.opened(other)
-        if fresh is None or fresh.clip.group == piece.clip.group:
+        if fresh is None:
             return None
-        apart = change(piece.seen(time), fresh.seen(fresh.start))
+        apart = _change(piece, time, fresh)
         return fresh if apart.mean >= 12 and apart.strongest >= 50 else None
 
     def _jump(self, piece: Piece, time: float) -> Piece | None:
@@ -155,23 +146,20 @@ class Proposer:
         if fresh is None or abs(fresh.start - time) < _AWAY:
             return None
         fresh = replace(fresh, framing=piece.framing, rate=piece.rate)
-        return fresh if self._stands_out(piece, time, fresh) else None
+        return fresh if _stands_out(piece, time, fresh) else None
 
     def _action(self, piece: Piece, time: float) -> Piece | None:
         others = [clip for clip in self._clips if clip.group == piece.clip.group and clip is not piece.clip]
-        if not others:
-            return None
-        fresh = self.opened(others[int(self._rng.integers(len(others)))])
+        fresh = self.opened(others[int(self._rng.integers(len(others)))]) if others else None
         if fresh is None:
             return None
         fresh = replace(fresh, framing=piece.framing)
         before, after = piece.seen(time).astype(np.float64), fresh.seen(fresh.start).astype(np.float64)
-        return fresh if likeness(before, after) > 0.3 and self._stands_out(piece, time, fresh) else None
+        return fresh if likeness(before, after) > 0.3 and _stands_out(piece, time, fresh) else None
 
     def _dissolve(self, piece: Piece, time: float) -> Piece | None:
         if piece.rate and self._rng.random() < 0.25 and (within := self._jump(piece, time)) is not None:
-            apart = change(piece.seen(time), within.seen(within.start))
-            return within if apart.mean >= 8 else None
+            return within if _change(piece, time, within).mean >= 8 else None
         return self._cut(piece, time)
 
     def _fade(self, piece: Piece, time: float) -> Piece | None:
@@ -181,55 +169,50 @@ class Proposer:
 
     def _speed(self, piece: Piece, time: float) -> Piece | None:
         sign = 1.0 if piece.rate > 0 else -1.0
-        choices = (*_SLOW, *_FAST) if abs(piece.rate) == 1 else (1.0,)
+        choices = _RATES if abs(piece.rate) == 1 else (1.0,)
         rate = sign * choices[int(self._rng.integers(len(choices)))]
         before = time - sign * _AROUND * max(1.0, abs(piece.rate))
-        behind = time + sign * _AROUND * max(1.0, abs(rate))
-        if not (self._moves(piece, before, time, 20) and self._moves(piece, time, behind, 20)):
+        after = time + sign * _AROUND * max(1.0, abs(rate))
+        if not (piece.moves(before, time, 20) and piece.moves(time, after, 20)):
             return None
         return replace(piece, start=time, rate=rate)
 
     def _reverse(self, piece: Piece, time: float) -> Piece | None:
-        before = time - _AROUND * piece.rate
-        return replace(piece, start=time, rate=-piece.rate) if self._moves(piece, before, time, 25) else None
+        moves = piece.moves(time - _AROUND * piece.rate, time, 25)
+        return replace(piece, start=time, rate=-piece.rate) if moves else None
 
     def _framing(self, piece: Piece, time: float) -> Piece | None:
         now = piece.framing
-        mirror = now.mirror
         if now.zoom > 1 and self._rng.random() < 0.6:
-            framing = Framing(mirror=mirror)
+            framing = Framing(mirror=now.mirror)
         else:
             zoom = 1.0 if self._rng.random() < 0.25 else float(self._rng.uniform(1.4, 2.2))
             x, y = (float(at) for at in self._rng.random(2))
-            framing = Framing(zoom, x, y, mirror if zoom > 1 else not mirror)
+            framing = Framing(zoom, x, y, now.mirror if zoom > 1 else not now.mirror)
         fresh = replace(piece, start=time, framing=framing)
-        apart = change(piece.seen(time), fresh.seen(time))
+        apart = _change(piece, time, fresh)
         return fresh if apart.mean >= 12 and apart.strongest >= 60 else None
 
     def _stop(self, piece: Piece, time: float) -> Piece | None:
-        if abs(piece.rate) < 1 or not self._moves(piece, time - _AROUND * piece.rate, time, 20):
+        if abs(piece.rate) < 1 or not piece.moves(time - _AROUND * piece.rate, time, 20):
             return None
         stopped = replace(piece, start=time, rate=0.0, resume=1.0 if piece.rate > 0 else -1.0)
         again = self._start(stopped, time)  # only where motion can go on
         return stopped if again is not None and again.room > 2 * SHORTEST else None
 
     def _start(self, piece: Piece, time: float) -> Piece | None:
-        if piece.rate != 0 or not self._moves(piece, time, time + _AROUND * piece.resume, 20):
+        if piece.rate != 0 or not piece.moves(time, time + _AROUND * piece.resume, 20):
             return None
         return replace(piece, start=time, rate=piece.resume)
 
-    @staticmethod
-    def _moves(piece: Piece, start: float, end: float, least: float) -> bool:
-        """Whether something clearly moves, all the time between two times of the clip, within the shot."""
-        low, high = sorted((start, end))
-        if low < piece.shot.start - 0.05 or high > piece.shot.end + 0.05:
-            return False
-        motion = piece.clip.motion_between(low, high)
-        return float(motion.mean()) >= least and float(np.quantile(motion, 0.2)) >= MOVING * 0.6
 
-    @staticmethod
-    def _stands_out(piece: Piece, time: float, fresh: Piece) -> bool:
-        """Whether a change can be seen over what changes from frame to frame anyway."""
-        apart = change(piece.seen(time), fresh.seen(fresh.start))
-        usual = max(piece.clip.step_at(time) * max(1.0, abs(piece.rate)), fresh.clip.step_at(fresh.start))
-        return apart.mean >= max(4.0, 3 * usual) and apart.strongest >= 45
+def _change(piece: Piece, time: float, fresh: Piece) -> Change:
+    """How the picture changes from a piece to the next."""
+    return change(piece.seen(time), fresh.seen(fresh.start))
+
+
+def _stands_out(piece: Piece, time: float, fresh: Piece) -> bool:
+    """Whether a change is larger than the usual one from frame to frame."""
+    apart = _change(piece, time, fresh)
+    usual = max(piece.clip.step_at(time) * max(1.0, abs(piece.rate)), fresh.clip.step_at(fresh.start))
+    return apart.mean >= max(4.0, 3 * usual) and apart.strongest >= 45

@@ -1,24 +1,24 @@
 """What is written beside the videos, and read again: labels in the official schema, and the whole truth.
 
-`labels.json` holds what `ongebd evaluate --labels` reads: one annotator, for the truth is known.
-`composites.json` holds that and all else: kinds and spans of boundaries, distractors, parts, clips, settings.
+`labels.json` is for `ongebd evaluate --labels`: one annotator, because the truth is known. `composites.json`
+also holds everything else: kinds and spans of boundaries, distractors, parts, clips, settings.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ongebd.common.writing import write_whole
 from ongebd.data.files import parse_json, read_bytes
 from ongebd.data.label_dicts import from_official_schema
 from ongebd.data.label_set import LabelSet
 from ongebd.data.numbers import kind as kind_of
 from ongebd.data.numbers import number
-from ongebd.errors import LabelError, OngebdError
+from ongebd.errors import LabelError, OngebdError, os_errors
 from ongebd.lab.composites.plan import VideoPlan
 
 LABELS = "labels.json"
@@ -34,8 +34,8 @@ class CompositeBoundary:
         time: Of a sudden one, the first frame that shows what is new; of a dissolve or fade, its centre: the
             frame in which both pictures have the same share, or which is black or white.
         kind: One of `BOUNDARY_KINDS`.
-        start: The first frame that shows something of what is new, or, of a fade, less of what was.
-        end: The first frame that shows nothing of what was. Of a sudden boundary, all three are the same.
+        start: The first frame that shows something new, or, of a fade, less of the old picture.
+        end: The first frame that shows nothing old. Of a sudden boundary, all three are the same.
     """
 
     time: float
@@ -46,13 +46,7 @@ class CompositeBoundary:
 
 @dataclass(frozen=True, slots=True)
 class CompositeDistractor:
-    """What is no event, seconds.
-
-    Attributes:
-        start: Its first frame.
-        end: The first frame after it.
-        kind: One of `DISTRACTOR_KINDS`.
-    """
+    """What is not an event: its first frame and the first after it, seconds; one of `DISTRACTOR_KINDS`."""
 
     start: float
     end: float
@@ -66,7 +60,7 @@ class CompositeVideo:
     Attributes:
         id: Its name in the labels.
         path: The file.
-        part: "train", "val" or "test"; "all" where the clips are not parted.
+        part: "train", "val" or "test"; "all" where the clips aren't split.
         duration: Seconds.
         fps: Frames a second.
         frames: How many.
@@ -93,8 +87,8 @@ class Composites:
     Attributes:
         folder: Where they are.
         videos: By id, in the order of the ids.
-        settings: With which they were made; `ComposeConfig`'s, and the version.
-        clips: By name: the part, the group and the sha256 of each clip that was there.
+        settings: Of `ComposeConfig`, and the version.
+        clips: By name: the part, the group and the sha256 of each clip.
     """
 
     folder: Path
@@ -137,52 +131,35 @@ def composite_of(plan: VideoPlan, folder: Path) -> CompositeVideo:
 
 def write_records(
     folder: Path,
-    videos: Iterable[CompositeVideo],
+    videos: Sequence[CompositeVideo],
     settings: Mapping[str, object],
     clips: Mapping[str, Mapping[str, str]],
 ) -> None:
-    """Write both files, each at once or not at all.
-
-    Raises:
-        OngebdError: They cannot be written.
-    """
-    videos = list(videos)
+    """Write both files."""
     truth = {
         "format": FORMAT,
-        "settings": dict(settings),
-        "clips": {name: dict(facts) for name, facts in clips.items()},
+        "settings": settings,
+        "clips": clips,
         "videos": {video.id: _whole(video) for video in videos},
     }
-    write_at_once(folder / LABELS, _json({video.id: _official(video) for video in videos}))
-    write_at_once(folder / TRUTH, _json(truth))
+    write_text(folder / LABELS, _json({video.id: _official(video) for video in videos}))
+    write_text(folder / TRUTH, _json(truth))
 
 
-def write_at_once(path: Path, text: str) -> None:
-    """Write a text file under another name first, so that a reader never sees half of it.
-
-    Raises:
-        OngebdError: It cannot be written.
-    """
-    aside = path.with_name(f".{path.name}.part")
-    try:
-        aside.write_text(text, encoding="utf-8", newline="\n")
-        aside.replace(path)
-    except OSError as problem:
-        with suppress(OSError):
-            aside.unlink()
-        raise OngebdError(
-            f"cannot write {path}: {problem.strerror}; free some space or write elsewhere (see --out)"
-        ) from None
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with (
+        os_errors(path, "free some space or write elsewhere (see --out)", OngebdError),
+        write_whole(path) as part,
+    ):
+        part.write_text(text, encoding="utf-8", newline="\n")
 
 
 def read_composites(folder: Path | str) -> Composites:
     """What `ongebd compose` wrote into a folder.
 
-    Args:
-        folder: That folder.
-
     Raises:
-        LabelError: It has no `composites.json`, or that is not what it should be.
+        LabelError: It has no `composites.json`, or that is damaged.
 
     >>> for video in read_composites("made").videos.values():  # doctest: +SKIP
     ...     print(video.path, [(each.time, each.kind) for each in video.boundaries])
@@ -191,22 +168,19 @@ def read_composites(folder: Path | str) -> Composites:
     path = folder / TRUTH
     value = parse_json(read_bytes(path), path)
     if not isinstance(value, Mapping) or value.get("format") != FORMAT:
-        raise LabelError(f"{path}: is not {FORMAT!r}; compose the videos anew")
+        raise LabelError(f"{path}: is not {FORMAT!r}; compose the videos again")
     try:
-        videos = {str(name): _read(folder, str(name), entry, path) for name, entry in value["videos"].items()}
-        clips = {str(name): dict(facts) for name, facts in value["clips"].items()}
+        videos = {name: _read(folder, name, entry) for name, entry in value["videos"].items()}
+        clips = {name: dict(facts) for name, facts in value["clips"].items()}
         return Composites(folder, videos, dict(value["settings"]), clips)
     except (KeyError, TypeError, AttributeError, ValueError) as problem:
-        if isinstance(problem, LabelError):
-            raise
-        raise LabelError(
-            f"{path}: is damaged ({kind_of(problem)}: {problem}); compose the videos anew"
-        ) from None
+        why = problem if isinstance(problem, LabelError) else f"{kind_of(problem)}: {problem}"
+        raise LabelError(f"{path}: is damaged ({why}); compose the videos again") from None
 
 
 def _json(value: Mapping[str, object]) -> str:
     text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-    # A lone surrogate (of a clip's name that is not UTF-8) becomes \udcXX, just as JSON has it.
+    # A lone surrogate (of a clip's name that isn't UTF-8) becomes \udcXX, just as JSON has it.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -231,37 +205,28 @@ def _whole(video: CompositeVideo) -> dict[str, object]:
         "duration": video.duration,
         "fps": video.fps,
         "frames": video.frames,
-        "clips": list(video.clips),
-        "boundaries": [
-            {"time": each.time, "kind": each.kind, "start": each.start, "end": each.end}
-            for each in video.boundaries
-        ],
-        "distractors": [
-            {"start": each.start, "end": each.end, "kind": each.kind} for each in video.distractors
-        ],
+        "clips": video.clips,
+        "boundaries": [asdict(each) for each in video.boundaries],
+        "distractors": [asdict(each) for each in video.distractors],
     }
 
 
-def _read(folder: Path, name: str, entry: Mapping[str, Any], path: Path) -> CompositeVideo:
-    def seconds(value: object) -> float:
-        return number(value, f"{path}: video {name!r}")
+def _read(folder: Path, name: str, entry: Mapping[str, Any]) -> CompositeVideo:
+    def spans(key: str, kind: Any) -> tuple[Any, ...]:
+        rows = (
+            {part: str(value) if part == "kind" else number(value, name) for part, value in each.items()}
+            for each in entry[key]
+        )
+        return tuple(kind(**row) for row in rows)
 
     return CompositeVideo(
         id=name,
         path=folder / Path(str(entry["file"])).name,
         part=str(entry["part"]),
-        duration=seconds(entry["duration"]),
-        fps=seconds(entry["fps"]),
+        duration=number(entry["duration"], name),
+        fps=number(entry["fps"], name),
         frames=int(entry["frames"]),
-        boundaries=tuple(
-            CompositeBoundary(
-                seconds(each["time"]), str(each["kind"]), seconds(each["start"]), seconds(each["end"])
-            )
-            for each in entry["boundaries"]
-        ),
-        distractors=tuple(
-            CompositeDistractor(seconds(each["start"]), seconds(each["end"]), str(each["kind"]))
-            for each in entry["distractors"]
-        ),
+        boundaries=spans("boundaries", CompositeBoundary),
+        distractors=spans("distractors", CompositeDistractor),
         clips=tuple(str(clip) for clip in entry["clips"]),
     )

@@ -38,18 +38,16 @@ ENDINGS = frozenset(
         *(".flv", ".wmv", ".ogv", ".3gp", ".y4m"),
     }
 )
-"""Of the files that are taken from a folder; a file that is named by itself is always tried."""
+"""Files that are taken from a folder. A file that is named on its own is always tried."""
 
-LONGEST_READ = 600.0
-"""Seconds of a clip that are used, from its start."""
-
+_LONGEST_READ = 600.0  # seconds of a clip that are used, from its start
 _SLOWEST = 7.5  # frames a second; below, every frame is a visible jump
-_GAP = 0.35  # seconds between two frames over which a piece may not run
+_GAP = 0.35  # seconds between two frames that a piece may not cross
 _SHORTEST_SHOT = 0.5
 _BLANK = 4.0  # standard deviation of a small picture that shows nothing
 _CALM = 6.0  # turnover, of 255
 _AROUND_SOFT = 0.5  # seconds kept clear on both sides of a gradual change
-_AROUND_LABEL = 0.4  # and of a labelled boundary that is not to be kept
+_AROUND_LABEL = 0.4  # and of a labelled boundary that isn't kept
 _JOIN_LABELS = 0.5  # seconds within which annotators mean the same boundary
 
 
@@ -59,23 +57,23 @@ def read_clips(
     labels: Path | str | LabelSet | None = None,
     keep_labelled: bool = True,
     groups: Path | str | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[int, int, str], None] = lambda *_: None,
 ) -> ClipLibrary:
     """Read every clip once.
 
     Args:
-        paths: Folders, which are searched with their sub-folders, and files.
-        labels: Labels of the clips, or the file; ids are file names without ending. Of a labelled clip only
-            as much is used as its labels say that it lasts.
-        keep_labelled: Keep boundaries that at least half of the annotators saw, to become boundaries of kind
-            `natural`; the others, or all of them if not, are kept out of every piece.
+        paths: Files, and folders, which are searched with their sub-folders.
+        labels: Labels of the clips, or the file; ids are file names without ending. A labelled clip is used
+            only for as long as its labels say that it lasts.
+        keep_labelled: Keep boundaries that at least half of the annotators saw, as boundaries of kind
+            `natural`. The others, or all of them if False, are kept out of every piece.
         groups: CSV or JSON that says which clips show one setting; see `read_groups`.
-        progress: Called before each clip with (number from 0, of how many, name).
+        progress: Called before each clip with (number from 0, how many, name).
 
     Raises:
         ConfigError: There is no clip, or two have one name.
-        LabelError: The labels or groups cannot be read.
-        SourceError: Not one clip can be used.
+        LabelError: The labels or groups can't be read.
+        SourceError: None of the clips can be used.
     """
     found = find_clips(paths)
     label_set = read_labels(labels) if isinstance(labels, str | Path) else labels
@@ -83,42 +81,42 @@ def read_clips(
     clips: list[Clip] = []
     warnings: list[str] = []
     for number, (name, path) in enumerate(found.items()):
-        if progress is not None:
-            progress(number, len(found), name)
+        progress(number, len(found), name)
         marked = None if label_set is None else label_set.videos.get(Path(name).stem)
         try:
             clips.append(_read(name, path, marked, keep=keep_labelled))
-        except (SourceError, OSError) as problem:
-            warnings.append(
-                str(problem) if isinstance(problem, SourceError) else f"{path}: {problem.strerror or problem}"
-            )
+        except SourceError as problem:
+            warnings.append(str(problem))
+        except OSError as problem:
+            warnings.append(f"{path}: {problem.strerror or problem}")
     if not clips:
         more = f" and {len(warnings) - 1} more" if len(warnings) > 1 else ""
         raise SourceError(f"none of the clips can be used: {warnings[0]}{more}")
     if label_set is not None and not any(Path(clip.name).stem in label_set.videos for clip in clips):
         warnings.append(f"{label_set.source or 'the labels'}: no clip is labelled in it; ids are file names")
-    return ClipLibrary(
-        {clip.name: clip for clip in grouped(clips, given, warnings)}, tuple(warnings), label_set is not None
-    )
+    named = {clip.name: clip for clip in grouped(clips, given, warnings)}
+    return ClipLibrary(named, tuple(warnings), label_set is not None)
 
 
 def find_clips(paths: Sequence[Path | str]) -> dict[str, Path]:
     """The files, by name, in the order of the names.
 
     Raises:
-        ConfigError: A path is not there, no video file is found, or two have one name.
+        ConfigError: A path doesn't exist, there is no video file, or two have one name.
     """
     found: dict[str, Path] = {}
     for path in map(Path, paths):
         if path.is_dir():
-            inside = [
-                file
-                for file in path.rglob("*")
-                if file.suffix.lower() in ENDINGS and file.is_file() and not _hidden(file.relative_to(path))
-            ]
-            if not inside:
+            inside = {file.relative_to(path): file for file in path.rglob("*")}
+            named = {
+                name.as_posix(): file
+                for name, file in inside.items()
+                if file.suffix.lower() in ENDINGS
+                and file.is_file()
+                and not any(part.startswith(".") for part in name.parts)
+            }
+            if not named:
                 raise ConfigError(f"{path}: has no video file in it ({', '.join(sorted(ENDINGS))})")
-            named = {file.relative_to(path).as_posix(): file for file in inside}
         elif path.exists():
             named = {path.name: path}
         else:
@@ -131,12 +129,8 @@ def find_clips(paths: Sequence[Path | str]) -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
-
-
 def _read(name: str, path: Path, labels: VideoLabels | None, *, keep: bool) -> Clip:
-    times, pts, luma, size = _frames(path)
+    times, pts, luma, (width, height) = _frames(path)
     steps = steps_of(luma)
     cuts = cuts_of(steps, times)
     turnover = turnover_of(luma, times, cuts)
@@ -144,8 +138,8 @@ def _read(name: str, path: Path, labels: VideoLabels | None, *, keep: bool) -> C
     if usual > 1 / _SLOWEST:
         rate = 1 / usual if len(times) > 1 else 0
         raise SourceError(f"{path}: gives {rate:.2g} frames/s; {_SLOWEST:g} or more are needed")
-    natural, avoided = _labelled(labels, keep=keep)
-    limit = times[-1] + usual if labels is None else min(times[-1] + usual, labels.duration)
+    natural, avoided = ([], []) if labels is None else _labelled(labels, keep=keep)
+    limit = min(times[-1] + usual, np.inf if labels is None else labels.duration)
     walls = [(time - _AROUND_LABEL, time + _AROUND_LABEL) for time in avoided]
     soft = times[soft_changes_of(turnover, times)]
     walls += [(time - _AROUND_SOFT, time + _AROUND_SOFT) for time in soft.tolist()]
@@ -155,11 +149,13 @@ def _read(name: str, path: Path, labels: VideoLabels | None, *, keep: bool) -> C
     shots = _shots(times, allowed, cuts, usual, limit)
     if not shots:
         raise SourceError(f"{path}: has no stretch of {_SHORTEST_SHOT:g} s without a cut")
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     return Clip(
         name=name,
         path=path,
-        width=size[0],
-        height=size[1],
+        width=width,
+        height=height,
         times=times,
         pts=pts,
         luma=luma,
@@ -169,74 +165,59 @@ def _read(name: str, path: Path, labels: VideoLabels | None, *, keep: bool) -> C
         calm=_shots(times, allowed & (turnover < _CALM), cuts, usual, limit),
         natural=np.array([time for time in natural if any(s.start < time < s.end for s in shots)]),
         group=name,
-        sha256=_sha256(path),
+        sha256=sha256,
     )
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _frames(path: Path) -> tuple[FloatArray, npt.NDArray[np.int64] | None, LumaU8, tuple[int, int]]:
-    """Times, timestamps, small pictures and (width, height) of what can be decoded, up to `LONGEST_READ`."""
+    """Times, timestamps, small pictures and upright (width, height) of the frames up to `_LONGEST_READ`."""
     container, stream = open_clip(path)
     times: list[float] = []
     stamps: list[int | None] = []
     small: list[LumaU8] = []
     clock, maker = Clock(trust_pts=container.format.name != "avi"), RgbMaker(Fit(SIDE))
     shape: tuple[int, int] | None = None
+    size = (0, 0)
     with container:
         stamped = has_timestamps(container)
         for frame in decoded(container, stream):
             if shape not in (None, (frame.width, frame.height)):
-                break  # the picture's size changes: what comes before is the clip
+                break  # the picture's size changes: the clip ends here
             shape = (frame.width, frame.height)
             pts, dts = (frame.pts, frame.dts) if stamped else (None, None)
             base = frame.time_base or stream.time_base
             tick = clock.tick(pts, dts, frame.duration, base) if base else None
-            if tick is None or tick.time > LONGEST_READ:
+            if tick is None or tick.time > _LONGEST_READ:
                 break
             picture = maker(frame)
-            size = _upright(shape, picture.shape)
+            # The small picture shows whether the frame was turned.
+            turned = shape[0] != shape[1] and (shape[0] > shape[1]) != (picture.shape[1] > picture.shape[0])
+            size = shape[::-1] if turned else shape
             times.append(float(tick.time))
             stamps.append(pts)
             small.append(small_luma(picture))
-    if shape is None or not times:
-        raise SourceError(f"{path}: not one frame of it can be decoded; fetch or record it again")
+    if not times:
+        raise SourceError(f"{path}: no frame of it can be decoded; fetch or record it again")
     known = [stamp for stamp in stamps if stamp is not None]
     in_order = len(known) == len(times) and all(a < b for a, b in pairwise(known))
-    return (
-        np.array(times),
-        np.array(known, np.int64) if in_order else None,
-        np.stack(small),
-        size,
-    )
+    return np.array(times), np.array(known, np.int64) if in_order else None, np.stack(small), size
 
 
-def _upright(size: tuple[int, int], shape: tuple[int, ...]) -> tuple[int, int]:
-    """(width, height) of the upright picture, by which way a small one of it lies."""
-    turned = (size[0] > size[1]) != (shape[1] > shape[0]) and size[0] != size[1]
-    return (size[1], size[0]) if turned else size
+def _labelled(labels: VideoLabels, *, keep: bool) -> tuple[list[float], list[float]]:
+    """Labelled boundaries to keep, and those to avoid, seconds.
 
-
-def _labelled(labels: VideoLabels | None, *, keep: bool) -> tuple[list[float], list[float]]:
-    """Labelled boundaries to be kept, and those to be avoided, seconds.
-
-    Times of different annotators that lie within half a second of each other are one boundary, at their mean.
+    Times of different annotators within half a second of each other are one boundary, at their mean.
     """
-    if labels is None:
-        return [], []
     marks = sorted((float(time), who) for who, times in enumerate(labels.boundaries) for time in times)
-    joined: list[list[tuple[float, int]]] = []
+    clusters: list[list[tuple[float, int]]] = []
     for mark in marks:
-        if joined and mark[0] - joined[-1][0][0] <= _JOIN_LABELS:
-            joined[-1].append(mark)
+        if clusters and mark[0] - clusters[-1][0][0] <= _JOIN_LABELS:
+            clusters[-1].append(mark)
         else:
-            joined.append([mark])
+            clusters.append([mark])
     kept: list[float] = []
     avoided: list[float] = []
-    for cluster in joined:
+    for cluster in clusters:
         seen_by_half = 2 * len({who for _, who in cluster}) >= len(labels.boundaries)
         (kept if keep and seen_by_half else avoided).append(sum(time for time, _ in cluster) / len(cluster))
     return kept, avoided
@@ -245,17 +226,14 @@ def _labelled(labels: VideoLabels | None, *, keep: bool) -> tuple[list[float], l
 def _shots(
     times: FloatArray, allowed: npt.NDArray[np.bool_], cuts: Sequence[int], usual: float, limit: float
 ) -> tuple[Shot, ...]:
-    """Runs of allowed frames without a cut or gap; a frame beside a cut is left out too."""
+    """Runs of allowed frames without a cut or gap; the frame before a cut is left out too."""
     usable = allowed & (times < limit)
-    starts = set(cuts)
-    for cut in cuts:
-        usable[cut - 1] = False
+    usable[[cut - 1 for cut in cuts]] = False
+    starts = {*cuts, *(np.flatnonzero(np.diff(times) > _GAP) + 1).tolist()}
     shots: list[Shot] = []
     first: int | None = None
     for place in range(len(times) + 1):
         ends = place == len(times) or not usable[place] or place in starts
-        if not ends and place and times[place] - times[place - 1] > _GAP:
-            ends = True
         if ends and first is not None:
             end = min(float(times[place - 1]) + usual, limit)
             if end - times[first] >= _SHORTEST_SHOT:

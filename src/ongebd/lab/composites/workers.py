@@ -1,6 +1,6 @@
-"""Several processes that write videos side by side, each told what to do next over a pipe of its own.
+"""Several processes that make videos side by side.
 
-Not `concurrent.futures`: its pool cannot be stopped at once, and may wait for ever when it is interrupted.
+Not `concurrent.futures`: its pool can't be stopped immediately, and may wait forever when it is interrupted.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import signal
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
-from typing import Generic, TypeVar, cast
+from typing import Any, TypeVar
 
 from ongebd.errors import OngebdError
 
@@ -22,83 +21,62 @@ Result = TypeVar("Result")
 def side_by_side(
     job: Callable[[Task], Result], tasks: Sequence[Task], workers: int
 ) -> Generator[Result, None, None]:
-    """What a job makes of each task, in the order of the tasks. Closed early, it stops the processes at once.
+    """The results of a job for each task, in the order of the tasks. Closed early, it stops the processes.
 
     Args:
-        job: Picklable; sent to each process once.
-        tasks: Picklable.
+        job: Picklable, as are the tasks and results.
+        tasks: What the job is called with.
         workers: Processes.
 
     Raises:
-        OngebdError: One that the job raised; or a process died.
+        OngebdError: The job raised it, or a process died.
     """
-    crew = _Crew(job, min(workers, len(tasks)))
+    context = multiprocessing.get_context("spawn")
+    upcoming = context.Value("q", 0)  # the next task's number; whoever is free takes it
+    pipes: list[Connection] = []
+    processes = []
+    done: dict[int, Result] = {}
     try:
-        yield from crew.work(tasks)
-    finally:
-        crew.dismiss()
-
-
-class _Crew(Generic[Task, Result]):
-    def __init__(self, job: Callable[[Task], Result], workers: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._free: list[Connection] = []
-        self._processes: list[SpawnProcess] = []
         with _interrupts_held():
-            for _ in range(workers):
+            for _ in range(min(workers, len(tasks))):
                 ours, theirs = context.Pipe()
-                process = context.Process(target=_serve, args=(theirs,), daemon=True)
-                self._free.append(ours)
-                self._processes.append(process)
+                process = context.Process(target=_work, args=(theirs, upcoming), daemon=True)
                 process.start()
                 theirs.close()
-        # Not as an argument: `start` waits for ever for a process that dies before it has read a large one.
-        for connection in self._free:
-            self._send(connection, job)
-
-    def work(self, tasks: Sequence[Task]) -> Generator[Result, None, None]:
-        busy: dict[Connection, int] = {}
-        done: dict[int, Result] = {}
-        upcoming = 0
+                pipes.append(ours)
+                processes.append(process)
+        # Not as arguments: `start` waits forever for a process that dies before it has read large ones.
+        for pipe in pipes:
+            with suppress(OSError):  # it died: what is received next says so
+                pipe.send((job, tasks))
         for number in range(len(tasks)):
             while number not in done:
-                while self._free and upcoming < len(tasks):
-                    connection = self._free.pop()
-                    busy[connection] = upcoming
-                    self._send(connection, tasks[upcoming])
-                    upcoming += 1
-                for ready in cast("list[Connection]", wait(list(busy))):
-                    done[busy.pop(ready)] = self._received(ready)
-                    self._free.append(ready)
+                for ready in wait(pipes):
+                    place, result = _received(ready)
+                    done[place] = result
             yield done.pop(number)
-
-    def dismiss(self) -> None:
-        for process in self._processes:
+    finally:
+        for process in processes:
             process.terminate()
-        for process in self._processes:
+        for process in processes:
             process.join()
 
-    @staticmethod
-    def _send(connection: Connection, value: object) -> None:
-        with suppress(OSError):  # it died: what is received next says so
-            connection.send(value)
 
-    @staticmethod
-    def _received(connection: Connection) -> Result:
-        try:
-            result = connection.recv()
-        except (EOFError, OSError):
-            raise OngebdError("a worker died, perhaps for want of memory; use fewer with --workers") from None
-        if isinstance(result, OngebdError):
-            raise result
-        return cast("Result", result)
+def _received(pipe: Any) -> tuple[int, Any]:
+    try:
+        place, result = pipe.recv()
+    except (EOFError, OSError):
+        raise OngebdError("a worker died, perhaps out of memory; use fewer with --workers") from None
+    if isinstance(result, OngebdError):
+        raise result
+    return place, result
 
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back; processes started meanwhile never get it, for a terminal sends it to all of them.
+    """Hold Ctrl-C back; processes that start meanwhile never get it, although a terminal sends it to all.
 
-    The one that started them stops them.
+    Their parent stops them.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
@@ -110,15 +88,19 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(connection: Connection) -> None:
-    """A process's work: the job, then tasks come in, results or refusals go out, until it is stopped."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it is not held back already
-    with suppress(EOFError, BrokenPipeError):  # the one that started us is gone
-        job = connection.recv()
+def _work(pipe: Connection, upcoming: Any) -> None:
+    """A process: takes tasks and sends results or refusals, then waits to be stopped."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it isn't held back already
+    with suppress(EOFError, BrokenPipeError):  # the parent is gone
+        job, tasks = pipe.recv()
         while True:
-            task = connection.recv()
+            with upcoming.get_lock():
+                number = upcoming.value
+                upcoming.value += 1
+            if number >= len(tasks):
+                pipe.recv()
             try:
-                result = job(task)
+                result = job(tasks[number])
             except OngebdError as problem:
                 result = problem
-            connection.send(result)
+            pipe.send((number, result))
