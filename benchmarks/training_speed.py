@@ -39,9 +39,9 @@ from ongebd.estimator.losses import balancing_weight, est_loss
 from ongebd.estimator.torch_errors import prediction_errors
 from ongebd.lab.training.batches import BatchLoader, HostFeatures, to_device
 from ongebd.lab.training.config import TrainConfig
-from ongebd.lab.training.objective import Objective
-from ongebd.lab.training.processes import Processes, joined
-from ongebd.lab.training.step import precision, prepared, train_step
+from ongebd.lab.training.loop import train_step
+from ongebd.lab.training.processes import Processes, joined, precision, prepared
+from ongebd.lab.training.task import Objective
 
 VIDEOS, FRAMES, DIM = 18_794, 240, 2048  # of Kinetics-GEBD's training set, 10 s at 24 frames a second
 POSITIVE = 0.145  # share of boundary frames at ±0.15 s

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from boundary_trees import RatedClip, TreeConfig, folds_by_clip
 
 from ongebd import backbones
 from ongebd.backbones.pipeline import frame_features
@@ -27,7 +28,6 @@ from ongebd.lab.composites import (
     read_clips,
     read_composites,
 )
-from ongebd.lab.training.boundary_trees import RatedClip, TreeConfig, folds_by_clip
 from ongebd.video import VideoReader
 
 BACKBONE = "efficientnet_lite0_whole"

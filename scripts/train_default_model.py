@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from boundary_trees import RatedClip, TreeConfig, grow, out_of_fold
 from default_model_material import (
     FOLDS,
     FPS,
@@ -33,14 +34,13 @@ from default_model_material import (
     open_only,
     without,
 )
+from tree_weights import forest_from_lightgbm, write_weights
 
 from ongebd import StreamConfig
 from ongebd.data import LabelSet, as_prediction_set
 from ongebd.estimator.cues import GROUPS
 from ongebd.estimator.learned import COLD
 from ongebd.lab.evaluation.comparison import compare
-from ongebd.lab.training.boosted_trees import forest_from_lightgbm, write_weights
-from ongebd.lab.training.boundary_trees import RatedClip, TreeConfig, grow, out_of_fold
 
 TOLERANCES = (0.1, 0.25, 0.5, 1.0)
 SETTINGS: dict[str, float] = {"min_gap": 0.6, "max_run": 0.0, "rearm": 0.75}

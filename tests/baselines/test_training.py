@@ -21,9 +21,10 @@ from ongebd.errors import ConfigError  # noqa: E402
 from ongebd.lab.training.batches import DeviceFeatures  # noqa: E402
 from ongebd.lab.training.config import TrainConfig, read_config  # noqa: E402
 from ongebd.lab.training.dataset import make_dataset  # noqa: E402
-from ongebd.lab.training.decisions import judge, predictions_at  # noqa: E402
 from ongebd.lab.training.loop import Trained, train  # noqa: E402
-from ongebd.lab.training.task import beside_each_other, task_of  # noqa: E402
+from ongebd.lab.training.scores import group_by_length  # noqa: E402
+from ongebd.lab.training.task import task_of  # noqa: E402
+from ongebd.lab.training.validation import judge, predictions_at  # noqa: E402
 
 CPU = torch.device("cpu")
 NETWORKS = {
@@ -111,7 +112,7 @@ def test_streams_beside_each_other_say_what_each_says_alone(method: str, tmp_pat
 @given(st.lists(st.integers(1, 20_000), max_size=60))
 def test_the_longer_streams_are_the_fewer_are_scored_together(lengths: list[int]) -> None:
     spans = [(5, 5 + length) for length in lengths]
-    groups = beside_each_other(spans)
+    groups = group_by_length(spans)
     assert sorted(span for group in groups for span in group) == sorted(spans)
     for group in groups:
         longest = max(end - first for first, end in group)
@@ -156,7 +157,7 @@ def test_gradients_are_clipped_where_the_authors_clip_them() -> None:
     ("changes", "message"),
     [
         ({"name": "magic"}, "unknown baseline 'magic'; there are miniroad"),
-        ({"network": "hidden"}, "'hidden' is no name=number"),
+        ({"network": "hidden"}, "'hidden' is not name=number"),
         ({"network": "depth=3"}, "unknown settings among depth"),
         ({"network": "hidden=0"}, "hidden must be a whole number from 1"),
         ({"name": "estimator", "network": "hidden=4"}, "network is for baselines"),

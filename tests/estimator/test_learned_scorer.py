@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tree_weights import write_weights
 
 from ongebd.errors import ConfigError
 from ongebd.estimator.cues import Context, cue_matrix
@@ -21,7 +22,6 @@ from ongebd.estimator.learned import (
     learned_facts,
     learned_model,
 )
-from ongebd.lab.training.boosted_trees import write_weights
 
 DIM = 56 * 56 + 16
 TABLE = ((0.1, 0.6), (0.5, 0.4), (0.9, 0.1))

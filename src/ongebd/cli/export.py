@@ -25,7 +25,7 @@ def export(folder: Path, /) -> int:
 
     read_shape(folder)  # says what is wrong, if this is no model
     try:
-        from ongebd.lab.training.model_folder import export as run
+        from ongebd.lab.training.onnx_export import export_folder as run
     except ModuleNotFoundError as problem:
         if (problem.name or "").split(".")[0] in _EXPORTING:
             raise MissingExtraError.of(problem.name, "train") from None

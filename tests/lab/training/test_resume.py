@@ -1,4 +1,4 @@
-"""A training that was killed goes on as if it had not been."""
+"""A killed training continues as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -76,13 +76,6 @@ def test_a_folder_with_a_training_is_not_overwritten(config: TrainConfig, datase
         train(config, dataset=dataset)
 
 
-def test_another_recipe_is_refused(config: TrainConfig, dataset: Dataset) -> None:
-    config = replace(config, epochs=1)
-    train(config, dataset=dataset)
-    with pytest.raises(ConfigError, match=r"was trained with lr 0\.003, not 0\.1"):
-        train(replace(config, lr=0.1), dataset=dataset, resume=True)
-
-
 def files(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -140,13 +133,15 @@ def test_other_data_are_refused_and_nothing_is_written(
     assert files(Path(config.out)) == before
 
 
-def test_another_recipe_leaves_the_settings_of_then(config: TrainConfig, dataset: Dataset) -> None:
+@pytest.mark.parametrize("change", [{"lr": 0.5}, {"width": 32}, {"method": "miniroad"}])
+def test_another_recipe_is_refused_and_nothing_is_written(
+    config: TrainConfig, dataset: Dataset, change: dict[str, object]
+) -> None:
     config = replace(config, epochs=1)
     train(config, dataset=dataset, report=False)
     before = files(Path(config.out))
-    for other in (replace(config, lr=0.5), replace(config, width=32), replace(config, method="miniroad")):
-        with pytest.raises(ConfigError, match="was trained with"):
-            train(replace(other, epochs=2), dataset=dataset, resume=True)
+    with pytest.raises(ConfigError, match=f"was trained with {next(iter(change))} "):
+        train(replace(config, epochs=2, **change), dataset=dataset, resume=True)  # type: ignore[arg-type]
     assert files(Path(config.out)) == before
 
 
@@ -157,45 +152,7 @@ def test_data_that_lie_elsewhere_now_are_the_same(config: TrainConfig, dataset: 
     assert len(train(moved, dataset=again, resume=True, report=False).progress.history) == 2
 
 
-class Listener(Quiet):
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, line: str) -> None:
-        self.lines.append(line)
-
-
-def made_older(path: Path) -> None:
-    """As versions wrote it that did not keep what they were trained on."""
-    state = torch.load(path, weights_only=True)
-    del state["data"]
-    torch.save(state, path)
-
-
-def test_an_older_checkpoint_goes_on_and_says_what_it_does_not_know(
-    config: TrainConfig, dataset: Dataset
-) -> None:
-    train(replace(config, epochs=1), dataset=dataset, report=False)
-    made_older(Path(config.out) / CHECKPOINT)
-    listener = Listener()
-    train(config, dataset=dataset, resume=True, report=False, watcher=listener)
-    assert any("does not say on what it was trained" in line for line in listener.lines)
-
-
-@pytest.mark.parametrize("what", ["backbone", "rate", "size"])
-def test_an_older_checkpoint_of_other_features_is_refused(
-    config: TrainConfig, dataset: Dataset, what: str
-) -> None:
-    train(replace(config, epochs=1), dataset=dataset, report=False)
-    made_older(Path(config.out) / CHECKPOINT)
-    before = files(Path(config.out))
-    with pytest.raises(ConfigError, match=r"was trained on features|does not fit this network") as caught:
-        train(config, dataset=OTHER_DATA[what][0](dataset), resume=True)
-    assert "\n" not in str(caught.value)
-    assert files(Path(config.out)) == before
-
-
-@pytest.mark.parametrize("missing", ["config", "progress", "model", "optimizer", "random", "format"])
+@pytest.mark.parametrize("missing", ["config", "data", "progress", "model", "optimizer", "random", "format"])
 def test_a_checkpoint_with_a_part_gone_is_one_line(
     config: TrainConfig, dataset: Dataset, missing: str
 ) -> None:
@@ -214,7 +171,7 @@ def test_a_damaged_checkpoint_is_named(config: TrainConfig, dataset: Dataset, co
     out = Path(config.out)
     out.mkdir()
     (out / CHECKPOINT).write_bytes(content)
-    with pytest.raises(ConfigError, match=r"checkpoint\.pt: cannot be read"):
+    with pytest.raises(ConfigError, match=r"checkpoint\.pt: can't read"):
         train(config, dataset=dataset, resume=True)
 
 

@@ -122,7 +122,7 @@ def test_no_boundary_at_all_is_one_line(store: Path, capsys: pytest.CaptureFixtu
 
 def test_no_store_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--out", str(tmp_path / "out")]) == 2
-    assert capsys.readouterr().err.startswith("ongebd: no store given: say --store")
+    assert capsys.readouterr().err.startswith("ongebd: no store given: set --store")
 
 
 _WITHOUT = """

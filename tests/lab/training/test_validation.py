@@ -20,10 +20,9 @@ from ongebd.estimator.onnx_anticipator import OnnxAnticipator
 from ongebd.lab.training.batches import DeviceFeatures
 from ongebd.lab.training.config import TrainConfig
 from ongebd.lab.training.dataset import Dataset
-from ongebd.lab.training.decisions import boundaries_at, judge
-from ongebd.lab.training.errors_of_videos import Naive, errors_of_model, errors_of_naive
 from ongebd.lab.training.onnx_export import export_onnx
-from ongebd.lab.training.validation import histograms, validate
+from ongebd.lab.training.scores import Naive, errors_of_model, errors_of_naive
+from ongebd.lab.training.validation import boundaries_at, histograms, judge, validate
 from ongebd.types import Boundary, Decision
 
 CPU = torch.device("cpu")

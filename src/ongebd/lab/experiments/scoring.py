@@ -26,13 +26,11 @@ from ongebd.lab.experiments.table import LITERAL, Row
 from ongebd.lab.training.batches import place_features
 from ongebd.lab.training.config import ESTIMATOR, TrainConfig
 from ongebd.lab.training.dataset import make_dataset
-from ongebd.lab.training.decisions import judge, predictions_at
-from ongebd.lab.training.errors_of_videos import Naive, errors_of_naive
-from ongebd.lab.training.loop import Quiet, Watcher, train
-from ongebd.lab.training.model_folder import MODEL
+from ongebd.lab.training.loop import MODEL, Quiet, Watcher, train
 from ongebd.lab.training.processes import checked_device
+from ongebd.lab.training.scores import Naive, errors_of_naive
 from ongebd.lab.training.task import Task, task_of
-from ongebd.lab.training.validation import validate
+from ongebd.lab.training.validation import judge, predictions_at, validate
 
 VERSION = 1
 """Of what errors mean; another one trains everything anew."""

@@ -1,8 +1,7 @@
-"""Where batches come from: features in the device's memory, or in the store and brought over in time.
+"""Batches of features, from the device's memory or copied from the store ahead of time.
 
-A batch is S runs of one shape (`ongebd.data.windows`). Which runs are in it depends on the seed, the epoch
-and the step alone: not on the device, nor on how many GPUs share it, nor on whether the training was broken
-off in between.
+A batch is S runs of one shape (`ongebd.data.windows`). Its runs depend only on the seed, the epoch and the
+step: not on the device, the number of GPUs, or interruptions.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from ongebd.data.windows import IntArray, WindowTape
 from ongebd.errors import FeatureError
 from ongebd.estimator.losses import balancing_weight
 
-_AHEAD = 3  # batches that are prepared before they are asked for
-_SHARE = 0.7  # of the free memory that features may fill
+_AHEAD = 3  # batches to prepare in advance
+_SHARE = 0.7  # of the free memory for features
 _MAGNITUDE, _INFINITE = np.uint16(0x7FFF), np.uint16(0x7C00)  # bits of a float16
 
 
@@ -49,11 +48,7 @@ class Features(Protocol):
 
 
 class DeviceFeatures:
-    """All features in the device's memory; a batch is gathered there, and the host has nothing to do.
-
-    Args:
-        videos: Their rows count in this order.
-        device: Where to.
+    """All features in the device's memory, where batches are gathered; rows count in the videos' order.
 
     Raises:
         FeatureError: A feature is NaN, infinite or zero.
@@ -66,7 +61,7 @@ class DeviceFeatures:
         row = 0
         for video in videos:
             end = row + len(video)
-            self.features[row:end] = torch.from_numpy(np.array(checked(video, video.features)))  # (T, D)
+            self.features[row:end] = torch.from_numpy(np.array(_checked(video, video.features)))  # (T, D)
             row = end
 
     def stream(self, rows: Iterator[IntArray]) -> Generator[Tensor, None, None]:
@@ -76,12 +71,7 @@ class DeviceFeatures:
 
 
 class HostFeatures:
-    """Features that stay in the store; a thread reads ahead and copies while the device computes.
-
-    Args:
-        videos: Their rows count in this order.
-        device: Where batches go.
-    """
+    """Features that stay in the store; a thread copies them while the device computes."""
 
     def __init__(self, videos: Sequence[LabelledVideo], device: torch.device) -> None:
         self.videos = videos
@@ -97,7 +87,7 @@ class HostFeatures:
                 yield batch.to(self.device, non_blocking=True)
 
     def take(self, rows: IntArray) -> Tensor:
-        """The features of rows (S, F), as (S, F, D), on the host and ready to be copied to the device."""
+        """The features of rows (S, F), as (S, F, D), on the host."""
         flat = rows.reshape(-1)
         dim = self.videos[0].features.shape[1]
         batch = torch.empty((*rows.shape, dim), dtype=torch.float16, pin_memory=self._pin)
@@ -111,12 +101,12 @@ class HostFeatures:
                 part = video.features[inside[0] : inside[-1] + 1]  # no copy
             else:
                 part = video.features[inside]
-            out[begin:end] = checked(video, part)
+            out[begin:end] = _checked(video, part)
         return batch
 
 
 def to_device(array: IntArray, device: torch.device) -> Tensor:
-    """Numbers for a device, without waiting for what it is busy with: from pageable memory one would."""
+    """Copy numbers to a device without waiting for its work; a copy from pageable memory would wait."""
     tensor = torch.from_numpy(array)
     if device.type == "cuda":
         tensor = tensor.pin_memory()
@@ -124,13 +114,7 @@ def to_device(array: IntArray, device: torch.device) -> Tensor:
 
 
 def place_features(videos: Sequence[LabelledVideo], device: torch.device, where: str) -> Features:
-    """Features in the device's memory where they fit, else from the store.
-
-    Args:
-        videos: What to place.
-        device: The device.
-        where: "auto", "device" or "host".
-    """
+    """Features in the device's memory or in the store; `where` as in `TrainConfig.features_in`."""
     size = sum(video.features.nbytes for video in videos)
     if where == "device" or (where == "auto" and size < _SHARE * free_memory(device)):
         return DeviceFeatures(videos, device)
@@ -150,12 +134,12 @@ class BatchLoader:
     Args:
         tape: The training videos.
         features: Their features.
-        device: Where batches go.
+        device: The batches' device.
         runs: Runs in a batch, over all processes.
         seed: Of the order.
-        balanced: Whether boundaries are weighted by the batch's balance; else their weight is 1.
-        rank: Which of the processes this is.
-        world: How many there are; each takes an equal share of every batch.
+        balanced: Whether to weight boundaries by the batch's balance; else their weight is 1.
+        rank: This process.
+        world: The number of processes; each takes an equal share of every batch.
     """
 
     def __init__(
@@ -178,7 +162,7 @@ class BatchLoader:
 
     @property
     def windows_in_batch(self) -> int:
-        """Windows that all processes together compute for a batch."""
+        """Windows that all processes compute for a batch."""
         return self.runs * (self.tape.region + self.tape.run)
 
     def steps(self, epoch: int) -> int:
@@ -188,7 +172,7 @@ class BatchLoader:
     def epoch(self, epoch: int, skip: int = 0) -> Iterator[Batch]:
         """The batches of an epoch, without the first `skip` of them."""
         order = self.tape.epoch(self.seed, epoch)
-        # The last batch is filled up with the run at the beginning of the tape, which has no target.
+        # The last batch is padded with the run at the beginning of the tape, which has no target.
         order = np.concatenate([order, np.zeros(-len(order) % self.runs, np.int64)])
         groups = order.reshape(-1, self.runs)[skip:]  # (steps, runs)
         share = np.array_split(np.arange(self.runs), self.world)[self.rank]
@@ -211,13 +195,9 @@ class BatchLoader:
         return Batch(frames, targets[own], lead[own], weight, count)
 
 
-def checked(video: LabelledVideo, features: npt.NDArray[np.float16]) -> npt.NDArray[np.float16]:
-    """The features, once it is known that a loss can be made of them.
-
-    Raises:
-        FeatureError: One is NaN, infinite or zero; the message names the video.
-    """
-    # The bits of a float16 without its sign grow with its magnitude: integers are compared far faster.
+def _checked(video: LabelledVideo, features: npt.NDArray[np.float16]) -> npt.NDArray[np.float16]:
+    """Raise a FeatureError, which names the video, if a feature is NaN, infinite or zero."""
+    # Without its sign, a float16's bits grow with its magnitude, and integers compare far faster.
     largest = (features.view(np.uint16) & _MAGNITUDE).max(axis=1, initial=0)
     bad = np.flatnonzero((largest >= _INFINITE) | (largest == 0))
     if len(bad):

@@ -2,49 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
-from difflib import get_close_matches
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, Self, get_type_hints
+from typing import Annotated, Any, Literal, Self
 
 from ongebd.baselines.methods import find_method
+from ongebd.common import settings
+from ongebd.common.settings import Range, check_fields
 from ongebd.data.labelled import NEAR, LabelRule
 from ongebd.detector.config import StreamConfig
-from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.errors import ConfigError, MissingExtraError, os_errors
 from ongebd.estimator.anticipation import Metric
 from ongebd.estimator.anticipator_config import AnticipatorConfig
 from ongebd.lab.evaluation.figures import FIGURES
-from ongebd.lab.training.setting_types import as_type, checked
 
 ESTIMATOR = "estimator"
 """The paper's own method among those that can be trained."""
 
-# What may differ between a training and the one that goes on with it: where it runs, and for how long.
-_MAY_CHANGE = frozenset(
-    (
-        *("store", "labels", "out", "epochs", "device", "precision", "compile", "features_in"),
-        *("checkpoint_every", "tensorboard"),
-    )
+# Settings that may differ when a training is resumed: where it runs, and for how long.
+_MAY_CHANGE = (
+    *("store", "labels", "out", "epochs", "device", "precision", "compile", "features_in"),
+    *("checkpoint_every", "tensorboard"),
 )
 
-# The least and the most that whole numbers may be: beyond, memory or a library's own numbers end.
-_WHOLE = dict(
-    **dict.fromkeys(("window", "heads"), (1, 4096)),
-    **dict.fromkeys(("run", "batch"), (1, 2**20)),
-    **dict.fromkeys(("width", "ffn"), (1, 2**16)),
-    **dict.fromkeys(("seed", "split_seed"), (0, 2**63 - 1)),
-    **dict.fromkeys(("epochs", "validate_every", "validation_limit", "checkpoint_every"), (1, 2**63 - 1)),
-    layers=(1, 1000),
-    region=(0, 4096),
-)
+Count = Annotated[int, Range(least=1)]
+Size = Annotated[int, Range(least=1, most=2**16)]
+Seed = Annotated[int, Range(least=0, most=2**63 - 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """How a model is trained. The paper's settings by default, ours where it is silent: docs/training.md.
+    """How a model is trained. The defaults are the paper's, or ours where it is silent: docs/training.md.
 
     Raises:
-        ConfigError: A setting is of another type or outside its range, or does not go with another one.
+        ConfigError: A setting has the wrong type or is out of range, or doesn't fit another one.
     """
 
     store: str = ""
@@ -54,34 +45,34 @@ class TrainConfig:
     out: str = ""
     """Folder for the model, the checkpoint and the report."""
     dataset: Literal["auto", "kinetics-gebd", "tapos", "inria", "custom"] = "auto"
-    """Which set's rules hold."""
+    """Whose rules apply."""
     id_pattern: str | None = None
-    """Regular expression with a group that takes a label's id out of a store's, where they differ."""
+    """Regular expression with a group that extracts a label's id from a store's, if they differ."""
     label_rule: LabelRule = "near"
-    """"near": all frames within `near` of a boundary are positive; "exact": the nearest one alone."""
-    near: float = NEAR
+    """"near": all frames within `near` of a boundary are positive; "exact": only the nearest one."""
+    near: Annotated[float, Range(least=0)] = NEAR
     """Seconds."""
-    validation_share: float = 0.2
-    """Of the videos, drawn at random, that validate."""
-    split_seed: int = 0
+    validation_share: Annotated[float, Range(above=0, below=1)] = 0.2
+    """Of the videos, drawn at random, for validation."""
+    split_seed: Seed = 0
     """Of that draw."""
 
-    method: str = "estimator"
+    method: str = ESTIMATOR
     """"estimator", or a baseline: "miniroad", "testra", "simon", "oadtr"."""
     network: str = ""
-    """A baseline's network, where it is not the published one: "hidden=256,embedding=256"."""
+    """A baseline's network, if it isn't the published one: "hidden=256,embedding=256"."""
     own_recipe: bool = True
-    """Train a baseline with its authors' optimiser, not with AdamW, `lr` and `weight_decay` as here."""
+    """Train a baseline with its authors' optimiser, not with AdamW, `lr` and `weight_decay`."""
 
-    window: int = 8
-    """L, past frames that the anticipator looks at."""
-    width: int | None = None
-    """Numbers in a token; None takes 1024 from D = 2048 on and 512 below. Likewise `ffn`."""
-    layers: int = 3
+    window: Annotated[int, Range(least=1, most=4096)] = 8
+    """L, past frames that the anticipator sees."""
+    width: Size | None = None
+    """Numbers in a token; None means 1024 from D = 2048 on and 512 below. The same for `ffn`."""
+    layers: Annotated[int, Range(least=1, most=1000)] = 3
     """Transformer decoder layers."""
-    heads: int = 8
+    heads: Annotated[int, Range(least=1, most=4096)] = 8
     """Attention heads."""
-    ffn: int | None = None
+    ffn: Size | None = None
     """Width of the feed-forward network."""
     dropout: float = 0.0
     """Dropout in the layers."""
@@ -96,24 +87,24 @@ class TrainConfig:
     """The REST loss."""
     obd: bool = True
     """Decide by the Online Boundary Discriminator; else by a fixed threshold, as the baselines do."""
-    alpha: float = 0.5
+    alpha: Annotated[float, Range(above=0)] = 0.5
     """α, the weight of REST."""
-    region: int = 9
-    """K, how many errors before a target its region has."""
+    region: Annotated[int, Range(least=0, most=4096)] = 9
+    """K, the number of errors before a target in its region."""
     balanced: bool = True
     """Batch-wise weighting of the boundaries' loss."""
 
-    epochs: int = 10
+    epochs: Count = 10
     """Passes over the training videos."""
-    batch: int = 512
+    batch: Annotated[int, Range(least=1, most=2**20)] = 512
     """Targets in a batch, over all GPUs together."""
-    run: int = 64
+    run: Annotated[int, Range(least=1, most=2**20)] = 64
     """Neighbouring targets that share their windows; divides `batch`."""
-    lr: float = 1e-4
+    lr: Annotated[float, Range(above=0)] = 1e-4
     """AdamW's learning rate, constant."""
-    weight_decay: float = 0.01
+    weight_decay: Annotated[float, Range(least=0)] = 0.01
     """AdamW's weight decay."""
-    seed: int = 0
+    seed: Seed = 0
     """Of the weights, the order of the runs and dropout."""
 
     delta: int = 21
@@ -123,22 +114,22 @@ class TrainConfig:
     min_std: float = 0.004
     """Floor on the standard deviation of the errors."""
     min_error: float = 0.02
-    """No error at or under this makes a boundary."""
+    """An error up to this makes no boundary."""
     min_gap: float = 0.5
     """Seconds after a boundary in which another must stand out twice as far."""
     max_run: float = 1.0
-    """Seconds after which a run of positive frames is ended."""
+    """Seconds after which a run of positive frames ends."""
     tau: float | None = None
-    """τ of the finished model; None takes the best one on the validation videos."""
+    """τ of the finished model; None means the best one on the validation videos."""
     select_by: str = "absolute 0.25"
     """The figure that chooses τ and the best epoch: "absolute 0.25", or 0.1, 0.5, 1.0; "average"; "relative
     0.05". A clock that never looks at the video scores high by the last two."""
 
-    validate_every: int = 1
+    validate_every: Count = 1
     """Epochs between two validations; the last epoch always has one."""
-    validation_limit: int = 500
+    validation_limit: Count = 500
     """Videos of a validation after an epoch; the report uses all of them."""
-    checkpoint_every: int | None = None
+    checkpoint_every: Count | None = None
     """Steps between two checkpoints; None writes one after each epoch only."""
     device: str = "auto"
     """auto (a GPU if there is one), cpu, cuda or cuda:N."""
@@ -147,41 +138,23 @@ class TrainConfig:
     compile: Literal["auto", "off", "default", "graphs"] = "auto"
     """torch.compile; auto: on a GPU only. "graphs" adds CUDA graphs, for small batches."""
     features_in: Literal["auto", "device", "host"] = "auto"
-    """Where the features lie: in the device's memory, or in the store and brought over batch by batch."""
+    """Where the features are: in the device's memory, or in the store and copied batch by batch."""
     tensorboard: bool = True
     """Write curves for TensorBoard into the out folder."""
 
     def __post_init__(self) -> None:
-        for name, hint in get_type_hints(type(self)).items():
-            object.__setattr__(self, name, checked(name, getattr(self, name), hint))
-        for name, (least, most) in _WHOLE.items():
-            value = getattr(self, name)
-            if value is not None and not least <= value <= most:
-                raise ConfigError(f"{name} must be a whole number from {least} to {most}, not {value}")
+        check_fields(self)
         if self.method != ESTIMATOR:
             find_method(self.method)
         elif self.network:
             raise ConfigError("network is for baselines; ESTimator has width, ffn, layers and heads")
         if self.batch % self.run:
             raise ConfigError(f"batch ({self.batch}) must be a multiple of run ({self.run})")
-        if not 0 < self.validation_share < 1:
-            raise ConfigError(
-                f"validation_share must lie between 0 and 1, not {self.validation_share}: without validation"
-                " no threshold can be chosen"
-            )
-        for name in ("lr", "alpha"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} must be above 0, not {getattr(self, name)}")
-        for name in ("weight_decay", "near"):
-            if not getattr(self, name) >= 0:
-                raise ConfigError(f"{name} must be at least 0, not {getattr(self, name)}")
         if self.is_baseline and self.obd:
-            raise ConfigError(
-                "without est and rest there is no error for the discriminator: set obd to false"
-            )
+            raise ConfigError("without est and rest the discriminator has no error: set obd to false")
         if self.select_by not in FIGURES:
             raise ConfigError(f"select_by must be one of {', '.join(FIGURES)}, not {self.select_by!r}")
-        # Everything that is made of the settings only after hours of training is made once now: it raises.
+        # These are needed only after hours of training; making them raises an error now.
         stream = self.stream(24.0, 1.0 if self.tau is None else self.tau)
         stream.discriminator(), stream.runs()
         self.model(2048)
@@ -191,54 +164,48 @@ class TrainConfig:
         """Whether a binary classifier is trained instead of an anticipator."""
         return not (self.est or self.rest)
 
-    def model(self, dim: int, **changes: Any) -> AnticipatorConfig:
+    def model(self, dim: int) -> AnticipatorConfig:
         """The network's shape for features of D = `dim` numbers."""
-        sizes = {name: value for name in ("width", "ffn") if (value := getattr(self, name)) is not None}
-        given = {name: getattr(self, name) for name in ("window", "layers", "heads", "dropout", "residual")}
+        names = ("window", "layers", "heads", "dropout", "residual", "metric", "width", "ffn")
+        shape = {name: value for name in names if (value := getattr(self, name)) is not None}
         head = "classifier" if self.is_baseline else "anticipation"
-        return AnticipatorConfig.for_dim(
-            dim, **{**sizes, **given, "metric": self.metric, "head": head, **changes}
-        )
+        return AnticipatorConfig.for_dim(dim, **shape, head=head)
 
     def stream(self, fps: float, tau: float) -> StreamConfig:
         """The settings of a stream with the trained model."""
-        return StreamConfig(
-            fps=fps,
-            tau=tau,
-            delta=self.delta,
-            window=self.window,
-            warmup=self.warmup,
-            min_std=self.min_std,
-            min_error=self.min_error,
-            min_gap=self.min_gap,
-            max_run=self.max_run,
-        )
+        names = ("delta", "window", "warmup", "min_std", "min_error", "min_gap", "max_run")
+        return StreamConfig(fps=fps, tau=tau, **{name: getattr(self, name) for name in names})
+
+    def network_settings(self) -> dict[str, int | float]:
+        """The settings of a baseline's network that differ from the published ones.
+
+        Raises:
+            ConfigError: `network` is not a list of `name=number`.
+        """
+        values: dict[str, int | float] = {}
+        for pair in filter(None, (part.strip() for part in self.network.split(","))):
+            name, _, text = pair.partition("=")
+            try:
+                number = float(text)
+            except ValueError:
+                raise ConfigError(f"network: {pair!r} is not name=number") from None
+            values[name.strip()] = int(number) if number.is_integer() and "." not in text else number
+        return values
 
     def changed(self, changes: dict[str, Any], where: str = "") -> Self:
         """A copy with some settings changed; text is read as the setting's type.
 
+        A baseline decides by a threshold unless `obd` is among the changes.
+
         Raises:
-            ConfigError: A name is unknown or a value of another type.
+            ConfigError: A name is unknown or a value doesn't fit.
         """
-        hints = get_type_hints(type(self))
-        prefix = f"{where}: " if where else ""
-        checked = {}
-        for name, value in changes.items():
-            if name not in hints:
-                close = get_close_matches(name, hints, n=1)
-                hint = f"did you mean {close[0]}?" if close else "see docs/training.md"
-                raise ConfigError(f"{prefix}unknown setting {name!r}: {hint}")
-            checked[name] = as_type(value, hints[name], f"{prefix}{name}")
-        if checked.get("method", ESTIMATOR) != ESTIMATOR:  # whose own head is a fixed threshold
-            checked.setdefault("obd", False)
-        return replace(self, **checked)
+        if changes.get("method", ESTIMATOR) != ESTIMATOR:
+            changes = {"obd": False, **changes}
+        return settings.changed(self, changes, f"{where}: " if where else "")
 
     def require_same_recipe(self, other: TrainConfig, where: str) -> None:
-        """Make sure that a training may be gone on with under `other`.
-
-        Raises:
-            ConfigError: They differ in more than where they run and for how long.
-        """
+        """Raise a ConfigError if a training with these settings can't be resumed with others."""
         differing = [
             f"{f.name} {getattr(self, f.name)!r}, not {getattr(other, f.name)!r}"
             for f in fields(self)
@@ -247,16 +214,12 @@ class TrainConfig:
         if differing:
             raise ConfigError(f"{where}: was trained with {'; '.join(differing)}; name another --out")
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values, for YAML and JSON."""
-        return asdict(self)
-
 
 def read_config(path: Path) -> TrainConfig:
-    """The configuration in a YAML file of `setting: value` lines.
+    """Read a YAML file of `setting: value` lines.
 
     Raises:
-        ConfigError: It cannot be read, or says something unknown.
+        ConfigError: The file can't be read, or a setting is unknown or wrong.
         MissingExtraError: PyYAML is not installed.
     """
     try:
@@ -264,18 +227,17 @@ def read_config(path: Path) -> TrainConfig:
     except ModuleNotFoundError as problem:
         raise MissingExtraError.of(problem.name, "train") from None
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise ConfigError(f"{path}: cannot be read ({problem.strerror}); check the path") from None
+        with os_errors(path, "check the path"):
+            values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, yaml.YAMLError) as problem:
         raise ConfigError(f"{path}: not YAML ({problem})") from None
     if not isinstance(values, dict):
-        raise ConfigError(f"{path}: lines of `setting: value` are wanted")
+        raise ConfigError(f"{path}: expected lines of `setting: value`")
     return TrainConfig().changed({str(name): value for name, value in values.items()}, str(path))
 
 
 def write_config(config: TrainConfig, path: Path) -> None:
-    """Write what `read_config` reads."""
+    """Write a file for `read_config`."""
     import yaml
 
-    path.write_text(yaml.safe_dump(config.to_dict(), sort_keys=False), encoding="utf-8")
+    path.write_text(yaml.safe_dump(asdict(config), sort_keys=False), encoding="utf-8")

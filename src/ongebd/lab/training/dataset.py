@@ -1,17 +1,21 @@
-"""The data of a training: the store, its labels, and the split."""
+"""The data of a training: the store, its labels and the split; and a fingerprint of them for resuming."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from typing import Self
 
-from ongebd.data.label_set import LabelSet
+import numpy as np
+
+from ongebd.baselines.methods import make_network, network_shape
+from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.labelled import FeatureSource, LabelledVideo, label_videos, random_split
 from ongebd.data.labels import read_labels
 from ongebd.data.windows import WindowTape, build_tape, check_learnable
 from ongebd.errors import ConfigError, LabelError
 from ongebd.features.store import FeatureStore
-from ongebd.lab.training.config import TrainConfig
-from ongebd.lab.training.layout import layout_of
+from ongebd.lab.training.config import ESTIMATOR, TrainConfig
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,7 +25,7 @@ class Dataset:
     Attributes:
         backbone: The identity of the features' backbone.
         dim: D.
-        fps: Frames a second.
+        fps: Frames per second.
         labels: Of all videos.
         training: The training videos.
         validation: The validation videos.
@@ -44,17 +48,17 @@ def open_dataset(config: TrainConfig) -> Dataset:
 
     Raises:
         ConfigError: It names none.
-        StoreError: The store cannot be read.
-        LabelError: The labels cannot be read, or there is nothing to learn from.
+        StoreError: The store can't be read.
+        LabelError: The labels can't be read, or there is nothing to learn from.
     """
     for name in ("store", "labels"):
         if not getattr(config, name):
-            raise ConfigError(f"no {name} given: say --{name}, or {name} in the configuration")
+            raise ConfigError(f"no {name} given: set --{name}, or {name} in the configuration")
     return make_dataset(FeatureStore.open(config.store), read_labels(config.labels, config.dataset), config)
 
 
 def make_dataset(store: FeatureSource, labels: LabelSet, config: TrainConfig) -> Dataset:
-    """The same from a store and labels at hand.
+    """Label a store's videos and split them.
 
     Raises:
         LabelError: There is nothing to learn from or to validate on.
@@ -65,10 +69,79 @@ def make_dataset(store: FeatureSource, labels: LabelSet, config: TrainConfig) ->
     training, validation = random_split(labelled.videos, config.validation_share, config.split_seed)
     if not training or not any(len(video) > 1 for video in validation):
         raise LabelError(
-            f"{len(labelled.videos)} labelled videos in the store, and {len(training)} of them would train:"
+            f"the store has {len(labelled.videos)} labelled videos, of which {len(training)} would train:"
             " too few to train and to validate on; add videos, or change validation_share"
         )
-    window, region, run = layout_of(config, store.dim)
+    window, region, run = _sample_layout(config, store.dim)
     tape = build_tape(training, window=window, region=region, run=run)
     check_learnable(tape, len(training))
     return Dataset(store.backbone, store.dim, store.fps, labels, training, validation, tape, labelled.notes)
+
+
+def _sample_layout(config: TrainConfig, dim: int) -> tuple[int, int, int]:
+    """L, K and R of `ongebd.data.windows`, as long as the method's loss needs them."""
+    if config.method == ESTIMATOR:
+        return config.window, config.region, config.run
+    import torch
+
+    with torch.device("meta"):  # for the shape; no weights are made
+        shape = network_shape(config.method, config.network_settings(), dim=dim)
+        return make_network(config.method, shape).layout()
+
+
+@dataclass(frozen=True, slots=True)
+class DataIdentity:
+    """A fingerprint of features, videos and labels, wherever they are stored.
+
+    Attributes:
+        backbone: Name and weights of the features' backbone.
+        dim: D.
+        fps: Frames per second.
+        videos: Of the ids and the frames' times of training and validation videos.
+        labels: Of these videos' labels and of the targets made from them.
+    """
+
+    backbone: str
+    dim: int
+    fps: float
+    videos: str
+    labels: str
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> Self:
+        """Reads times and labels, no features."""
+        videos, labels = hashlib.sha256(), hashlib.sha256()
+        for share in (dataset.training, dataset.validation):
+            videos.update(f"share of {len(share)}\n".encode())
+            for video in share:
+                videos.update(f"{video.id!r} {len(video)}\n".encode())
+                videos.update(np.asarray(video.times, "<f8").tobytes())
+                videos.update(np.asarray(video.epochs, "<i4").tobytes())
+                labels.update(_label_line(dataset.labels.videos[video.id]).encode())
+                labels.update(np.packbits(video.targets).tobytes())
+        digests = (digest.hexdigest()[:12] for digest in (videos, labels))
+        return cls(dataset.backbone, int(dataset.dim), float(dataset.fps), *digests)
+
+    def require_same(self, now: DataIdentity, where: str) -> None:
+        """Raise a ConfigError if a training on these data can't be resumed on others."""
+        names = {"backbone": "features of", "dim": "numbers in a feature", "fps": "frames a second"}
+        changes = [
+            f"{words} {getattr(self, name)!r}, not {getattr(now, name)!r}"
+            for name, words in names.items()
+            if getattr(self, name) != getattr(now, name)
+        ]
+        if not changes:
+            changed = [name for name in ("videos", "labels") if getattr(self, name) != getattr(now, name)]
+            changes = [f"the {' and the '.join(changed)} have changed"] if changed else []
+        if changes:
+            raise ConfigError(
+                f"{where}: was trained on other data: {'; '.join(changes)}; give the original store and"
+                " labels, or name another --out"
+            )
+
+
+def _label_line(label: VideoLabels) -> str:
+    """All of a video's labels that training or validation uses, exactly."""
+    marks = [np.asarray(times, np.float64).tolist() for times in label.boundaries]
+    weights = label.consistency, label.annotator_consistency
+    return f"{label.id!r} {float(label.duration)!r} {marks} {weights}\n"

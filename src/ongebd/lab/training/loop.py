@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,40 +13,34 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from ongebd.data.labelled import LabelledVideo
-from ongebd.data.numbers import FloatArray
-from ongebd.detector.trained import ABOUT_FILE, read_about
-from ongebd.errors import ConfigError
-from ongebd.lab.training.batches import BatchLoader, Features, place_features
+from ongebd.errors import ConfigError, MissingExtraError, os_errors
+from ongebd.lab.training.batches import Batch, BatchLoader, place_features
 from ongebd.lab.training.checkpoint import Progress, load_checkpoint, save_checkpoint, seed_everything
 from ongebd.lab.training.config import TrainConfig, write_config
-from ongebd.lab.training.curves import Curves
-from ongebd.lab.training.data_identity import DataIdentity
-from ongebd.lab.training.dataset import Dataset, open_dataset
-from ongebd.lab.training.model_folder import MODEL
-from ongebd.lab.training.processes import Processes, joined
+from ongebd.lab.training.dataset import DataIdentity, Dataset, open_dataset
+from ongebd.lab.training.processes import Processes, StepFunction, joined, precision, prepared
 from ongebd.lab.training.report import Report, make_report, write_training_report
-from ongebd.lab.training.step import StepFunction, precision, prepared, train_step
 from ongebd.lab.training.task import task_of
-from ongebd.lab.training.validation import Validated, validate
+from ongebd.lab.training.validation import validate
 
-CHECKPOINT = "checkpoint.pt"
+MODEL, CHECKPOINT = "model", "checkpoint.pt"
+"""The model's folder and the checkpoint in the folder of a training."""
 
 _LOSS_EVERY = 20  # steps between two looks at the loss: each makes the host wait for the GPU
 
 
 class Watcher(Protocol):
-    """Who follows a training; the command line draws a bar."""
+    """Follows a training; the command line draws a bar."""
 
     def say(self, line: str) -> None:
-        """A line for people."""
+        """Show a line."""
 
     def step(self, epoch: int, step: int, steps: int, loss: float, windows_per_second: float) -> None:
-        """Steps done of an epoch, and the mean loss of it so far."""
+        """Show the finished steps of an epoch, and its mean loss so far."""
 
 
 class Quiet:
-    """A watcher that says nothing."""
+    """A watcher that shows nothing."""
 
     def say(self, line: str) -> None:
         """Nothing."""
@@ -56,12 +51,12 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trained:
-    """What came of a training.
+    """The outcome of a training.
 
     Attributes:
         model: The network of the best epoch.
         progress: The history.
-        report: What the report says; None without one, and on all processes but the first.
+        report: None if not asked for, and on all processes but the first.
         last: Weights after the last epoch.
     """
 
@@ -81,33 +76,37 @@ def train(
 ) -> Trained:
     """Train a network, validate it, and write model, checkpoint and report into `config.out`.
 
-    Run by `torchrun` it uses a GPU for each process, and the batch is shared between them.
+    Under `torchrun` each process uses one GPU, and they share each batch.
 
     Args:
-        config: Everything.
+        config: All settings.
         dataset: The data; None opens what the configuration names.
-        resume: Go on from the checkpoint in `config.out`, if there is one. The result is that of a training
-            that was never broken off; on the CPU to the bit.
-        watcher: Is told how it goes.
+        resume: Continue from the checkpoint in `config.out`, if there is one. The result is that of an
+            uninterrupted training; on the CPU to the bit.
+        watcher: Follows the training.
         report: Make the report, for which untrained anticipators are validated too.
 
     Raises:
-        OngebdError: Data, configuration or folder are not in order; the message says what to mend.
+        OngebdError: Data, configuration or folder are wrong.
     """
     watcher = watcher or Quiet()
     with joined(config.device) as processes:
         if not processes.is_first:
             watcher = Quiet()
+        device, out = processes.device, _checked_out(config, resume)
 
-        # What is trained on.
-        out = _checked_out(config, resume)
+        # The data.
         dataset = dataset or open_dataset(config)
         for note in dataset.notes:
             watcher.say(note)
-        device, data = processes.device, DataIdentity.of(dataset)
-        _runs_in_batch(config, dataset, processes)  # raises now for what could not be shared later
+        data, runs = DataIdentity.of(dataset), max(1, config.batch // dataset.tape.run)
+        if runs % processes.world:
+            raise ConfigError(
+                f"batch / run ({runs}) must be a multiple of the {processes.world} processes;"
+                " change batch or run"
+            )
 
-        # What is trained.
+        # The network, new or from the checkpoint.
         seed_everything(config.seed)
         torch.set_float32_matmul_precision("high" if device.type == "cuda" else "highest")
         task = task_of(config)
@@ -115,64 +114,73 @@ def train(
         optimizer = task.optimizer(model, device)
         progress = Progress()
         if resume and (out / CHECKPOINT).exists():
-            resumed = load_checkpoint(out / CHECKPOINT, config, data, model, optimizer, device)
-            progress = resumed.progress
-            if not resumed.knows_its_data:
-                _check_best(out, dataset)
-                watcher.say(
-                    f"{out / CHECKPOINT}: an older version's, which does not say on what it was trained;"
-                    " make sure that store and labels are those of then"
-                )
-            watcher.say(f"going on from epoch {progress.epoch}, step {progress.step}")
+            progress = load_checkpoint(out / CHECKPOINT, config, data, model, optimizer, device)
+            watcher.say(f"resuming from epoch {progress.epoch}, step {progress.step}")
 
-        # All is in order: from here on something is written.
+        # Everything is checked; from here on files are written.
         _begin_out(config, processes, out)
         features = place_features(dataset.training, device, config.features_in)
-        where = config.features_in if processes.is_first else "host"  # only the first one validates
+        where = config.features_in if processes.is_first else "host"  # only the first process validates
         held_out = place_features(dataset.validation, device, where)
-        loader = _loader(config, dataset, features, processes)
+        loader = BatchLoader(
+            dataset.tape,
+            features,
+            device,
+            runs=runs,
+            seed=config.seed,
+            balanced=task.balanced,
+            rank=processes.rank,
+            world=processes.world,
+        )
         objective = prepared(task.objective(model), config, processes)
+        curves = _curves(out) if config.tensorboard and processes.is_first else None
 
         def keep() -> None:
             if processes.is_first:
                 save_checkpoint(out / CHECKPOINT, config, data, progress, model, optimizer)
 
         # The training.
-        curves = Curves(out if config.tensorboard and processes.is_first else None)
         while progress.epoch < config.epochs:
-            _epoch(config, progress, loader, objective, optimizer, processes.device, keep, watcher)
+            _epoch(config, progress, loader, objective, optimizer, keep, watcher)
             loss = progress.loss_sum / max(1, loader.steps(progress.epoch))
             row: dict[str, Any] = {"epoch": progress.epoch, "loss": loss}
             is_last = progress.epoch + 1 == config.epochs
             if processes.is_first and (is_last or (progress.epoch + 1) % config.validate_every == 0):
-                few = dataset.validation[: config.validation_limit]
-                scores = task.scores(model, few, held_out, device)
-                result = _validate(config, dataset, task.name, few, scores)
-                row |= {"threshold": result.threshold, "figures": result.figures}
-                row |= {"error_boundary": result.histograms.mean_boundary}
-                row |= {"error_elsewhere": result.histograms.mean_elsewhere}
-                value = result.figures[config.select_by]
-                watcher.say(_line(row, config.select_by))
-                if value > progress.best:
-                    progress.best, progress.best_epoch = value, progress.epoch
+                videos = dataset.validation[: config.validation_limit]
+                scores = task.scores(model, videos, held_out, device)
+                settings, by = config.stream(dataset.fps, 1.0), config.select_by
+                result = validate(
+                    task.name, videos, scores, dataset.labels, settings, select_by=by, obd=config.obd
+                )
+                row |= {
+                    "threshold": result.threshold,
+                    "figures": result.figures,
+                    "error_boundary": result.histograms.mean_boundary,
+                    "error_elsewhere": result.histograms.mean_elsewhere,
+                }
+                watcher.say(_line(row, by))
+                if result.figures[by] > progress.best:
+                    progress.best, progress.best_epoch = result.figures[by], progress.epoch
                     task.save(out / MODEL, model, dataset, result.threshold)
-            curves.epoch(row)
+            if curves is not None:
+                _write_curves(curves, row)
             progress.history.append(row)
             progress.epoch, progress.step, progress.loss_sum = progress.epoch + 1, 0, 0.0
             keep()
             processes.wait()
-        curves.close()
+        if curves is not None:
+            curves.close()
 
-        # What came of it.
+        # The outcome.
         last = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
         best = task.load(out / MODEL).to(device)
         made = None
         if processes.is_first and report:
             watcher.say("validating the best epoch, and the anticipators that need no training")
             made = make_report(config, dataset, task, best, held_out, device, progress)
-            task.save(out / MODEL, best, dataset, made.threshold)
+            task.save(out / MODEL, best, dataset, made.results[0].threshold)
             write_training_report(made, out)
-            for line in made.findings:
+            for line in made.values["findings"]:
                 watcher.say(line)
         processes.wait()
         return Trained(best, progress, made, last)
@@ -184,25 +192,25 @@ def _epoch(
     loader: BatchLoader,
     objective: StepFunction,
     optimizer: torch.optim.Optimizer,
-    device: torch.device,
     keep: Callable[[], None],
     watcher: Watcher,
 ) -> None:
-    """One pass over the training videos, or what is left of it."""
+    """One pass over the training videos, or the rest of one."""
     steps, began, first = loader.steps(progress.epoch), time.perf_counter(), progress.step
-    losses: list[Tensor] = []  # on the device: looking at each would make the host wait
+    autocast = precision(config, loader.device)
+    losses: list[Tensor] = []  # on the device: reading each would make the host wait
     for batch in loader.epoch(progress.epoch, skip=progress.step):
-        losses.append(train_step(objective, optimizer, batch, precision(config, device)))
+        losses.append(train_step(objective, optimizer, batch, autocast))
         progress.step += 1
-        write = bool(config.checkpoint_every) and progress.step % (config.checkpoint_every or 1) == 0
+        write = config.checkpoint_every is not None and progress.step % config.checkpoint_every == 0
         if write or progress.step % _LOSS_EVERY == 0 or progress.step == steps:
-            # One by one, in float64: the sum does not depend on where it was interrupted.
-            for loss in torch.stack(losses).tolist():
-                progress.loss_sum += loss
+            # One by one, in float64, so that the sum doesn't depend on interruptions.
+            for value in torch.stack(losses).tolist():
+                progress.loss_sum += value
             losses.clear()
             if not math.isfinite(progress.loss_sum):
                 raise ConfigError(
-                    f"the loss is no number any more at epoch {progress.epoch + 1}, step {progress.step}:"
+                    f"the loss is not finite at epoch {progress.epoch + 1}, step {progress.step}:"
                     " lower lr, or set precision to float32"
                 )
             speed = (progress.step - first) * loader.windows_in_batch / (time.perf_counter() - began)
@@ -211,86 +219,63 @@ def _epoch(
             keep()
 
 
-def _runs_in_batch(config: TrainConfig, dataset: Dataset, processes: Processes) -> int:
-    """How many runs a batch has, once it is known that the processes can share them evenly."""
-    runs = max(1, config.batch // dataset.tape.run)
-    if runs % processes.world:
-        raise ConfigError(
-            f"batch / run ({runs}) must be a multiple of the {processes.world} processes; change batch or run"
-        )
-    return runs
-
-
-def _loader(config: TrainConfig, dataset: Dataset, features: Features, processes: Processes) -> BatchLoader:
-    return BatchLoader(
-        dataset.tape,
-        features,
-        processes.device,
-        runs=_runs_in_batch(config, dataset, processes),
-        seed=config.seed,
-        balanced=task_of(config).balanced,
-        rank=processes.rank,
-        world=processes.world,
-    )
-
-
-def _validate(
-    config: TrainConfig,
-    dataset: Dataset,
-    name: str,
-    videos: Sequence[LabelledVideo],
-    scores: Sequence[FloatArray],
-) -> Validated:
-    """The network on some of the first validation videos."""
-    return validate(
-        name,
-        videos,
-        scores,
-        dataset.labels,
-        config.stream(dataset.fps, 1.0),
-        select_by=config.select_by,
-        obd=config.obd,
-    )
+def train_step(
+    objective: StepFunction,
+    optimizer: torch.optim.Optimizer,
+    batch: Batch,
+    autocast: Callable[[], AbstractContextManager[Any]],
+) -> Tensor:
+    """One step of gradient descent on a batch; its loss, still on the device."""
+    with autocast():
+        loss, _ = objective(batch.frames, batch.targets, batch.lead, batch.weight, batch.count)
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return loss.detach().clone()
 
 
 def _checked_out(config: TrainConfig, resume: bool) -> Path:
-    """The folder of the results, untouched, once it is known that a training may begin or go on in it."""
+    """The folder of the results, untouched, if a training may start or resume there."""
     if not config.out:
-        raise ConfigError("no folder for the results: say --out, or out in the configuration")
+        raise ConfigError("no folder for the results: set --out, or out in the configuration")
     out = Path(config.out)
     if (out / CHECKPOINT).exists() and not resume:
-        raise ConfigError(f"{out}: a training is in it already; say --resume to go on, or another --out")
+        raise ConfigError(f"{out}: contains a training already; use --resume, or another --out")
     return out
 
 
-def _check_best(out: Path, dataset: Dataset) -> None:
-    """Hold the data against the best model so far, where the checkpoint itself says nothing of them."""
-    if not (out / MODEL / ABOUT_FILE).exists():
-        return
-    about = read_about(out / MODEL)
-    if (about.backbone, about.settings.fps) != (dataset.backbone, dataset.fps):
-        raise ConfigError(
-            f"{out / MODEL}: was trained on features of {about.backbone!r} at {about.settings.fps} frames a"
-            f" second, not of {dataset.backbone!r} at {dataset.fps}; give the store of then, or name another"
-            " --out"
-        )
-
-
 def _begin_out(config: TrainConfig, processes: Processes, out: Path) -> None:
-    """Make the folder of the results if it is not there, and write the settings into it."""
-    try:
+    """Make the folder of the results and write the settings into it."""
+    with os_errors(out, "name another --out"):
         out.mkdir(parents=True, exist_ok=True)
         if processes.is_first:
             write_config(config, out / "config.yaml")
-    except OSError as problem:
-        raise ConfigError(f"{out}: cannot be written to ({problem.strerror}); name another --out") from None
+            for unfinished in out.glob(f".{CHECKPOINT}.*.part"):  # of a process killed while writing
+                unfinished.unlink()
     processes.wait()
 
 
 def _line(row: dict[str, Any], select_by: str) -> str:
-    figures = row["figures"]
     return (
-        f"epoch {row['epoch'] + 1}: loss {row['loss']:.4f}, {select_by} F1 {figures[select_by]:.3f} at"
+        f"epoch {row['epoch'] + 1}: loss {row['loss']:.4f}, {select_by} F1 {row['figures'][select_by]:.3f} at"
         f" {row['threshold']:g}, error {row['error_boundary']:.3f} on boundaries and"
         f" {row['error_elsewhere']:.3f} elsewhere"
     )
+
+
+def _curves(out: Path) -> Any:
+    """A writer of curves for TensorBoard."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ModuleNotFoundError as problem:
+        raise MissingExtraError.of(problem.name, "train") from None
+    return SummaryWriter(str(out / "tensorboard"))
+
+
+def _write_curves(writer: Any, row: dict[str, Any]) -> None:
+    """Write one epoch's row of the history."""
+    for name, value in row.items():
+        values = value if isinstance(value, dict) else {"": value}
+        for part, number in values.items():
+            if name != "epoch":
+                writer.add_scalar(f"{name}/{part}" if part else name, number, row["epoch"] + 1)

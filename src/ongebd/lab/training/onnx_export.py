@@ -1,8 +1,7 @@
 """The anticipator as an ONNX file for the CPU runtime. Needs `onnx` beside torch.
 
-The graph is written layer by layer instead of traced: it needs nothing but `onnx`, is the same whatever
-torch's version, and what is constant is folded into it: the projected token, the positions, and the scale of
-the attention. It is held to the torch model in `tests/training/test_onnx_export.py`.
+The graph is written layer by layer instead of traced. So it needs only `onnx`, doesn't depend on torch's
+version, and constants are folded into it: the projected token, the positions, and the scale of the attention.
 """
 
 from __future__ import annotations
@@ -17,8 +16,11 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
-from ongebd.errors import ConfigError
+from ongebd.common.writing import write_whole
+from ongebd.detector.trained import ONNX_FILE
+from ongebd.errors import ConfigError, os_errors
 from ongebd.estimator.anticipator import ConsistentEventAnticipator, DecoderLayer
+from ongebd.estimator.torch_anticipator import load_anticipator
 
 _OPSET, _IR_VERSION = 17, 8  # old enough for every onnxruntime that we support
 
@@ -28,16 +30,12 @@ Floats = npt.NDArray[np.float32]
 def export_onnx(model: ConsistentEventAnticipator, path: Path) -> None:
     """Write the file: `past` (L, D) float32 → `anticipated` (D,) float32.
 
-    Args:
-        model: A network that anticipates.
-        path: Where to; written whole or not at all.
-
     Raises:
-        ConfigError: The network is a classifier, or the file cannot be written.
+        ConfigError: The network is a classifier, or the file can't be written.
     """
     config = model.config
     if config.head != "anticipation":
-        raise ConfigError("a classifier, the ablation's baseline, is not exported: it anticipates nothing")
+        raise ConfigError("a classifier, the ablation's baseline, can't be exported: it anticipates nothing")
     writer = _Graph(config.heads)
     writer.network(model)
     graph = helper.make_graph(
@@ -54,13 +52,18 @@ def export_onnx(model: ConsistentEventAnticipator, path: Path) -> None:
         producer_name="ongebd",
     )
     onnx.checker.check_model(proto)
-    unfinished = path.with_suffix(".new")
-    try:
-        unfinished.write_bytes(proto.SerializeToString())
-        unfinished.replace(path)
-    except OSError as problem:
-        unfinished.unlink(missing_ok=True)
-        raise ConfigError(f"{path}: cannot be written ({problem.strerror})") from None
+    with os_errors(path), write_whole(path) as part:
+        part.write_bytes(proto.SerializeToString())
+
+
+def export_folder(folder: Path) -> Path:
+    """Write `model.onnx` for the weights in a model's folder.
+
+    Raises:
+        ConfigError: There is no model, or the file can't be written.
+    """
+    export_onnx(load_anticipator(folder), folder / ONNX_FILE)
+    return folder / ONNX_FILE
 
 
 class _Graph:
@@ -117,7 +120,7 @@ class _Graph:
         return self.node("Reshape", mixed, self.shape(-1, width))
 
     def split(self, x: str, order: tuple[int, int, int]) -> str:
-        """(S, W) → (S, H, W/H), in another order of the axes."""
+        """(S, W) → (S, H, W/H), with its axes reordered."""
         parts = self.node("Reshape", x, self.shape(0, self.heads, -1))
         return self.node("Transpose", parts, perm=list(order))
 

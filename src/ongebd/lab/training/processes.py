@@ -1,27 +1,27 @@
-"""One process, or several that `torchrun` started, each with its GPU."""
+"""Where a training runs: one process, or several that `torchrun` started; devices, precision, compilation."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import distributed
+from torch import Tensor, distributed, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from ongebd.errors import ConfigError
+from ongebd.lab.training.config import TrainConfig
+
+StepFunction = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+"""`Objective.forward`, perhaps compiled or shared between processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """This process and its fellows.
-
-    Attributes:
-        rank: Its number, from 0; the first one writes files and speaks.
-        world: How many there are.
-        device: Where this one computes.
-    """
+    """This process among `world` processes; number 0 writes files and prints."""
 
     rank: int
     world: int
@@ -29,11 +29,11 @@ class Processes:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes files and speaks."""
+        """Whether this process writes files and prints."""
         return self.rank == 0
 
     def wait(self) -> None:
-        """Wait until all have come here."""
+        """Wait until all processes reach this point."""
         if self.world > 1:
             distributed.barrier()
 
@@ -42,11 +42,8 @@ class Processes:
 def joined(device: str) -> Iterator[Processes]:
     """Join the other processes, if `torchrun` started several.
 
-    Args:
-        device: As in `TrainConfig.device`.
-
     Raises:
-        ConfigError: There is no such device.
+        ConfigError: `device`, as in `TrainConfig`, doesn't exist.
     """
     world, local = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("LOCAL_RANK", "0"))
     place = checked_device(device, local)
@@ -63,11 +60,7 @@ def joined(device: str) -> Iterator[Processes]:
 
 
 def checked_device(name: str, local: int = 0) -> torch.device:
-    """The device of a name, once it is known to be there.
-
-    Args:
-        name: As in `TrainConfig.device`.
-        local: Which GPU is meant where none is named.
+    """The device of a name as in `TrainConfig.device`; `local` is the GPU if none is named.
 
     Raises:
         ConfigError: There is no such device.
@@ -80,6 +73,26 @@ def checked_device(name: str, local: int = 0) -> torch.device:
         raise ConfigError(f"device must be auto, cpu, cuda or cuda:N, not {name!r}") from None
     if device.type == "cuda":
         if not torch.cuda.is_available():
-            raise ConfigError(f"device {name}: torch sees no GPU here; leave device at auto, or say cpu")
+            raise ConfigError(f"device {name}: torch finds no GPU; drop --device, or use cpu")
         return torch.device(name if ":" in name else f"cuda:{local}")
     return device
+
+
+def precision(config: TrainConfig, device: torch.device) -> Callable[[], AbstractContextManager[Any]]:
+    """The autocast of a step."""
+    if config.precision == "bfloat16" or (config.precision == "auto" and device.type == "cuda"):
+        return lambda: torch.autocast(device.type, torch.bfloat16)
+    return nullcontext
+
+
+def prepared(objective: nn.Module, config: TrainConfig, processes: Processes) -> StepFunction:
+    """The objective, shared between processes and compiled as configured."""
+    on_gpu = processes.device.type == "cuda"
+    if processes.world > 1:
+        ids = [processes.device] if on_gpu else None
+        objective = DistributedDataParallel(objective, device_ids=ids, gradient_as_bucket_view=True)
+    if config.compile == "off" or (config.compile == "auto" and not on_gpu):
+        return objective
+    mode = "reduce-overhead" if config.compile == "graphs" else "default"
+    compiled: StepFunction = torch.compile(objective, mode=mode, dynamic=False)
+    return compiled

@@ -1,4 +1,8 @@
-"""How good an anticipator is: its errors through the discriminator, and the threshold that suits it best."""
+"""How good an anticipator is: its errors through the discriminator, and its best threshold.
+
+Decisions are made by the stream's own discriminator and runs. The discriminator's z does not depend on τ, so
+it is computed once for all thresholds.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,16 @@ from ongebd.data.label_set import LabelSet
 from ongebd.data.labelled import BoolArray, LabelledVideo
 from ongebd.data.labels import min_consistency_of
 from ongebd.data.numbers import FloatArray
-from ongebd.data.prediction_set import PredictionSet
+from ongebd.data.prediction_set import PredictionSet, VideoPrediction
+from ongebd.data.windows import stretches
 from ongebd.detector.config import StreamConfig
 from ongebd.errors import ConfigError
 from ongebd.lab.evaluation.comparison import compare
 from ongebd.lab.evaluation.figures import FIGURES, count_all, figure_values
-from ongebd.lab.training.decisions import judge, predictions_at
+from ongebd.types import Boundary
 
 TAUS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 16.0, 20.0)
-"""Values of τ that are tried."""
+"""Values of τ to try."""
 
 PAPER_TAU = 1.5
 
@@ -28,15 +33,82 @@ _BINS = np.linspace(0, 1, 101)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """One video's frames, ready to be decided at any threshold.
+
+    Attributes:
+        video: The video.
+        score: Compared with the threshold: the discriminator's z, or the error itself, (T,).
+        testable: Frames that may be positive: the discriminator was ready, the error above its floor.
+    """
+
+    video: LabelledVideo
+    score: FloatArray
+    testable: BoolArray
+
+
+def judge(
+    videos: Sequence[LabelledVideo], errors: Sequence[FloatArray], config: StreamConfig, *, obd: bool = True
+) -> list[Judged]:
+    """Score every frame.
+
+    Args:
+        videos: The videos.
+        errors: ε of their frames, NaN for frames without an error.
+        config: Settings of the stream, all filled in; its τ doesn't matter here.
+        obd: By the discriminator; otherwise the error is the score.
+    """
+    if not obd:
+        known = [~np.isnan(error) for error in errors]
+        scores = [np.where(there, error, 0.0) for there, error in zip(known, errors, strict=True)]
+        return [Judged(*parts) for parts in zip(videos, scores, known, strict=True)]
+    discriminator = config.discriminator()
+    out = []
+    for video, error in zip(videos, errors, strict=True):
+        score, testable = np.zeros(len(video)), np.zeros(len(video), np.bool_)
+        for first, end in stretches(video.epochs):
+            discriminator.reset()
+            for frame in range(first + 1, end):
+                discriminator.update(error[frame])
+                score[frame] = discriminator.z
+                testable[frame] = discriminator.ready and error[frame] > discriminator.min_error
+        out.append(Judged(video, score, testable))
+    return out
+
+
+def boundaries_at(judged: Judged, threshold: float, config: StreamConfig) -> list[Boundary]:
+    """The boundaries of one video at a threshold of its scores: τ, or an error."""
+    runs, times, found = config.runs(), judged.video.times, []
+    positive = judged.testable & (judged.score > threshold)
+    for first, end in stretches(judged.video.epochs):
+        runs.reset()
+        for frame in range(first + 1, end):
+            step = runs.update(float(times[frame]), bool(positive[frame]), float(judged.score[frame]))
+            found.append(step.boundary)
+        found.append(runs.flush())
+    return [boundary for boundary in found if boundary is not None]
+
+
+def predictions_at(judged: Sequence[Judged], threshold: float, config: StreamConfig) -> PredictionSet:
+    """The predictions for all videos, scored at their centres."""
+    videos = {}
+    for each in judged:
+        found = boundaries_at(each, threshold, config)
+        table = np.array([(b.time, b.decided, b.onset) for b in found], dtype=np.float64).reshape(-1, 3)
+        videos[each.video.id] = VideoPrediction(*table.T.copy())
+    return PredictionSet(videos, source="validation", kind="values")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Histograms:
-    """How errors are distributed, on boundary frames and elsewhere.
+    """Distributions of errors on boundary frames and elsewhere.
 
     Attributes:
         edges: Of the bins, (B + 1,).
         boundary: Counts of frames that are boundaries, (B,).
         elsewhere: Counts of the others, (B,).
-        mean_boundary: Their mean error; NaN where there is none. Likewise `mean_elsewhere`.
-        mean_elsewhere: The others'.
+        mean_boundary: Their mean error; NaN without frames.
+        mean_elsewhere: The others' mean error; NaN without frames.
     """
 
     edges: FloatArray
@@ -52,8 +124,8 @@ class Validated:
 
     Attributes:
         name: "cea", "window-mean", "persistence" or "classifier".
-        threshold: The best threshold: τ, or with a fixed one the error. It was chosen on these very videos,
-            so the figures at it flatter, all anticipators alike.
+        threshold: The best threshold: τ, or a fixed one on the error. It was chosen on these videos, so the
+            figures at it flatter all anticipators equally.
         figures: F1 by each of `FIGURES` at that threshold.
         at_paper_tau: The same at τ = 1.5; None without the discriminator.
         by_threshold: The figure that chooses, at each threshold tried.
@@ -83,38 +155,39 @@ def validate(
     """Find an anticipator's best threshold, and its figures there.
 
     Args:
-        name: What to call it.
+        name: Of the anticipator.
         videos: The validation videos.
         errors: ε of their frames.
         labels: Of these videos at least.
-        config: Settings of the stream; τ is what is sought.
+        config: Settings of the stream; its τ doesn't matter.
         select_by: One of `FIGURES`.
-        obd: Through the discriminator; otherwise a fixed threshold on the error is sought.
+        obd: Through the discriminator; otherwise by a fixed threshold on the error.
 
     Raises:
-        ConfigError: No such figure.
+        ConfigError: There is no such figure.
     """
     if select_by not in FIGURES:
         raise ConfigError(f"select_by must be one of {', '.join(FIGURES)}, not {select_by!r}")
     own = labels.restrict([video.id for video in videos], "the validation videos")
     judged = judge(videos, errors, config, obd=obd)
     everything = np.concatenate(list(errors))
-    thresholds = TAUS if obd else _error_thresholds(everything)
-    scored = {}
-    for threshold in thresholds:
-        predictions = predictions_at(judged, threshold, config)
-        scored[threshold] = predictions, figures(own, predictions)
-    highest = max(values[select_by] for _, values in scored.values())
-    equal = [threshold for threshold, (_, values) in scored.items() if values[select_by] == highest]
-    best = equal[len(equal) // 2]  # the middle of those that are as good: the farthest from where it falls
+    predictions = {
+        threshold: predictions_at(judged, threshold, config)
+        for threshold in (TAUS if obd else _error_thresholds(everything))
+    }
+    values = {threshold: figures(own, found) for threshold, found in predictions.items()}
+    by_threshold = {threshold: each[select_by] for threshold, each in values.items()}
+    highest = max(by_threshold.values())
+    equal = [threshold for threshold, value in by_threshold.items() if value == highest]
+    best = equal[len(equal) // 2]  # the middle of the equally good ones is the most robust
     return Validated(
         name=name,
         threshold=best,
-        figures=scored[best][1],
-        at_paper_tau=scored[PAPER_TAU][1] if obd else None,
-        by_threshold={threshold: scored[threshold][1][select_by] for threshold in scored},
+        figures=values[best],
+        at_paper_tau=values[PAPER_TAU] if obd else None,
+        by_threshold=by_threshold,
         histograms=histograms(everything, np.concatenate([video.targets for video in videos])),
-        predictions=scored[best][0],
+        predictions=predictions[best],
     )
 
 
@@ -126,22 +199,16 @@ def figures(labels: LabelSet, predictions: PredictionSet) -> dict[str, float]:
 
 
 def histograms(errors: FloatArray, targets: BoolArray) -> Histograms:
-    """Errors on boundary frames and elsewhere; an error above 1 (of l1, l2, kl) stretches the bins.
+    """Histograms of errors, (N,), by target y, (N,); NaN errors don't count.
 
-    Args:
-        errors: (N,), NaN where there is none.
-        targets: y, (N,).
+    An error above 1 (of l1, l2, kl) stretches the bins.
     """
     known = ~np.isnan(errors)
     yes, no = errors[known & targets], errors[known & ~targets]
     edges = _BINS * max(1.0, float(errors[known].max(initial=0.0)))
-    return Histograms(
-        edges,
-        np.histogram(yes, edges)[0].astype(np.float64),
-        np.histogram(no, edges)[0].astype(np.float64),
-        float(yes.mean()) if len(yes) else float("nan"),
-        float(no.mean()) if len(no) else float("nan"),
-    )
+    counts = [np.histogram(each, edges)[0].astype(np.float64) for each in (yes, no)]
+    means = [float(each.mean()) if len(each) else float("nan") for each in (yes, no)]
+    return Histograms(edges, counts[0], counts[1], means[0], means[1])
 
 
 def _error_thresholds(errors: FloatArray) -> list[float]:

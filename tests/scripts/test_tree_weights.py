@@ -6,9 +6,9 @@ import copy
 
 import numpy as np
 import pytest
+from tree_weights import forest_from_lightgbm
 
 from ongebd.errors import ConfigError
-from ongebd.lab.training.boosted_trees import forest_from_lightgbm
 
 
 @pytest.fixture(scope="module")
