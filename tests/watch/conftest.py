@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ import pytest
 
 import ongebd
 from ongebd.baselines.pictures import Pictures
-from ongebd.detector import Model
+from ongebd.detector import Model, StreamConfig
 from ongebd.errors import SourceError
 from ongebd.types import Epoch, Frame
-from ongebd.watch import Patience, Record, Subscription, Watcher
+from ongebd.watch import ClipLength, Hub, Patience, Record, Subscription, Watcher
+from ongebd.watch.sources import Clock
 
 QUICK = Patience(open_timeout=5, read_timeout=2, stall_after=0.6, first_delay=0.05, longest_delay=0.2)
 
@@ -111,6 +113,45 @@ def waits(watcher: Watcher, ready: Callable[[], bool], seconds: float = 10.0) ->
         how = {key: stream.status() for key, stream in watcher.streams.items()}
         assert time.monotonic() < until, how
         time.sleep(0.01)
+
+
+class FixedClock(Clock):
+    """Stands still until a test moves it; waits take no time."""
+
+    def __init__(self, now: float = 1_795_852_800.25) -> None:
+        self.now = now
+
+    def wall(self) -> float:
+        return self.now
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wait(self, stop: threading.Event, seconds: float) -> bool:
+        self.now += max(0.0, seconds)
+        return stop.is_set()
+
+
+def sink_watcher(*, clips: bool = False, picture: bytes | None = None) -> Any:
+    """As much of a watcher as sinks need, with the streams `cam` and `yard`."""
+    missed: list[int] = []
+    stream = SimpleNamespace(
+        name="Front",
+        decided_frames=7,
+        thumbnail=lambda number: picture,
+        clip_written=lambda clip: None,
+        clip_missed=missed.append,
+    )
+    return SimpleNamespace(
+        hub=Hub(),
+        footage=Hub(),
+        streams={"cam": stream, "yard": stream},
+        clips=ClipLength() if clips else None,
+        clock=FixedClock(),
+        model=SimpleNamespace(name="made"),
+        config=StreamConfig(fps=24.0),
+        missed=missed,
+    )
 
 
 def everything(subscription: Subscription) -> list[Record]:

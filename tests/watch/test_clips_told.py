@@ -53,8 +53,8 @@ def watching(source, model, folder, line, *, after=0.5, limit=8):
     """With clips, and with a command that is run for each boundary."""
     watched = Watcher([source], model=model, patience=QUICK, clips=ClipLength(before=0.5, after=after))
     complaints: list[str] = []
-    clips = ClipSink(folder, watched.footage, watched.wrote, watched.missed, complaints.append, limit=limit)
-    command = CommandSink(line, watched.hub, lambda key, number: None, complaints.append, clips=True)
+    clips = ClipSink(folder, watched, complaints.append, limit=limit)
+    command = CommandSink(line, watched, complaints.append)
     watched.attach(clips)
     watched.attach(command)
     return watched, complaints
@@ -118,7 +118,7 @@ def no_keyframe(monkeypatch):
     handle = ClipSink.handle
     none = lambda sink, it: handle(sink, Footage(it.stream, it.wall, it.onset, None))  # noqa: E731
     monkeypatch.setattr(ClipSink, "handle", none)
-    return "clips: there is none of boundary 1 of film: no keyframe came"
+    return "clips: no clip of boundary 1 of film: no keyframe came"
 
 
 def full_disk(monkeypatch):
@@ -153,7 +153,7 @@ def test_where_clips_are_dropped_for_they_are_too_many_the_commands_run_without(
         waits(watched, lambda: noted(folder).keys() == {2})  # 1 is being written, 3 has taken its place
         let_go.set()
         waits(watched, lambda: len(noted(folder)) == 3)
-    assert complaints == ["clips: too slow: 1 of its records were dropped"]
+    assert complaints == ["clips: can't keep up: dropped 1 record"]
     assert [bool(noted(folder)[number][0]) for number in (1, 2, 3)] == [True, False, True]
 
 
@@ -192,7 +192,7 @@ def test_at_the_end_of_the_watch_commands_whose_clips_are_not_written_in_time_ru
         watched.stop()
         told = everything(filmed)
     let_go.set()
-    assert complaints == ["clips: 2 of its records were left undone at the end"]
+    assert complaints == ["clips: out of time: skipped 2 records"]
     assert {number: clip for number, (clip, _, _) in noted(folder).items()} == {1: "", 2: "", 3: ""}
     assert [one.path for one in told] == [None] * 3
 

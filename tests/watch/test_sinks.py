@@ -1,38 +1,56 @@
-"""Files, commands, web hooks, folders: what they hold, and that trouble in one is told and harms no other."""
+"""Files, commands, web hooks, folders: what they hold, that errors are reported and harm no other."""
 
 from __future__ import annotations
 
+import errno
+import io
 import json
+import os
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from ongebd.errors import ConfigError, OngebdError
-from ongebd.output import RunHeader
 from ongebd.output.jsonl import read_jsonl
 from ongebd.types import Boundary
-from ongebd.watch import Clip, Dropped, Filmed, Found, Hub, Onset, Retuned, StateChanged
-from ongebd.watch.sinks import CommandSink, LineSink, PictureSink, RecordSink, Rotation, WebhookSink
-from ongebd.watch.sinks.records import record_line
+from ongebd.watch import Clip, Dropped, Filmed, Found, HubSink, Onset, Retuned, StateChanged
+from ongebd.watch.records import Footage
+from ongebd.watch.sinks import (
+    ClipSink,
+    CommandSink,
+    LineSink,
+    PictureSink,
+    RecordSink,
+    Rotation,
+    WebhookSink,
+)
+from ongebd.watch.sinks.folder import CappedFolder
 
-from .conftest import answering
+from .conftest import answering, sink_watcher
 
 WALL = 1_795_852_800.25
 
 
-def onset(number: int = 1, wall: float = WALL) -> Onset:
+def onset(number=1, wall=WALL):
     return Onset("cam", number, 0, 3.0, wall, 2.5, True)
 
 
-def found(number: int = 1, wall: float = WALL) -> Found:
-    return Found("cam", number, 0, Boundary(3.25, 3.0, 3.5, 4.0), wall, True)
+def found(number=1, wall=WALL):
+    boundary = Boundary(3.25, 3.0, 3.5, 4.0, onset_known=3.125)
+    return Found("cam", number, 0, boundary, wall, True)
+
+
+def clip(number=1):
+    return Clip("cam", number, 0, 3.0, WALL, Path("clips") / "1.mp4", 9.5)
 
 
 @pytest.fixture
-def hub():
-    return Hub()
+def watcher():
+    return sink_watcher()
 
 
 @pytest.fixture
@@ -40,201 +58,253 @@ def complaints():
     return []
 
 
-def play(hub, sink, *records, seconds=5.0):
+def play(sink, watcher, *records, seconds=5.0):
     sink.start()
     for record in records:
-        hub.publish(record)
-    hub.close()
+        watcher.hub.publish(record)
+    watcher.hub.close()
     sink.finish(seconds)
 
 
-def record_sink(path, hub, complaints, rotation=None, wall=lambda: WALL):
-    header = RunHeader("cam", "made", {"fps": 24.0}, 0, 0, "1")
-    return RecordSink(
-        path, hub, {"cam": "cam"}, header, complaints.append, lambda: 7, wall=wall, rotation=rotation
-    )
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_file_of_records_is_one_that_detect_could_have_written(tmp_path, hub, complaints):
+# Files of records.
+
+
+def test_a_file_of_records_is_one_that_detect_could_have_written(tmp_path, watcher, complaints):
     path = tmp_path / "deep" / "seen.jsonl"
     play(
-        hub,
-        record_sink(path, hub, complaints),
+        RecordSink(path, watcher, complaints.append),
+        watcher,
         StateChanged("cam", "live", WALL, 0, ""),
         onset(),
         found(),
         StateChanged("cam", "stalled", WALL + 1, 0, "no frame for 3 s"),
-        StateChanged("cam", "reconnecting", WALL + 2, 0, "no data for 10 s"),
         StateChanged("cam", "live", WALL + 3, 1, ""),
         Dropped("cam", WALL + 4, 5, 12),
         Retuned("cam", WALL + 5, 0.7),
+        clip(),
         StateChanged("cam", "ended", WALL + 6, 1, "stopped"),
     )
     recording = read_jsonl(path)
     assert recording.boundaries == [found().boundary]
-    assert [(epoch.number, epoch.reason) for epoch in recording.epochs] == [
-        (1, "the source was connected anew")
-    ]
+    assert recording.boundaries[0].onset_known == 3.125
+    assert [(epoch.number, epoch.reason) for epoch in recording.epochs] == [(1, "reconnected to the source")]
+    assert recording.header.model == "made"
     assert recording.end is not None
     assert (recording.complete, recording.end.boundaries) == (False, 1)
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert all("stream" in line and "wall" in line for line in lines[2:-1])
+    lines = lines_of(path)
     kinds = [line.get("state", line["type"]) for line in lines]
-    wanted = "header streams live onset boundary stalled reconnecting live epoch drop retuned ended end"
+    wanted = "header streams live onset boundary stalled live epoch drop retuned clip ended end"
     assert kinds == wanted.split()
-    assert lines[9] == {"type": "drop", "stream": "cam", "count": 5, "total": 12, "wall": WALL + 4}
+    assert all("stream" in line and "wall" in line for line in lines[2:-1])
+    where = {"stream": "cam", "number": 1, "epoch": 0}
+    assert lines[3] == {"type": "onset", **where, "onset": 3.0, "score": 2.5, "wall": WALL}
+    assert lines[4].items() >= {"type": "boundary", **where, "decided": 3.5, "wall": WALL}.items()
+    assert lines[8] == {"type": "drop", "stream": "cam", "count": 5, "total": 12, "wall": WALL + 4}
+    film = {"path": str(Path("clips") / "1.mp4"), "seconds": 9.5}
+    assert lines[10] == {"type": "clip", **where, "onset": 3.0, **film, "wall": WALL}
     assert complaints == []
 
 
-@pytest.mark.parametrize(("path", "said"), [(Path("1.mp4"), "1.mp4"), (None, None)])
-def test_a_boundary_and_its_clip_have_a_line_for_who_wants_both(path, said):
-    assert record_line(Filmed("cam", WALL, found(7), path)) == {
-        "type": "filmed",
-        "stream": "cam",
-        "number": 7,
-        "epoch": 0,
-        "path": said,
-        "wall": WALL,
-    }
-
-
-def test_a_file_of_records_is_complete_when_all_sources_came_to_their_end(tmp_path, hub, complaints):
+def test_a_file_of_records_is_complete_when_all_sources_ended_by_themselves(tmp_path, watcher, complaints):
     path = tmp_path / "seen.jsonl"
-    ended = StateChanged("cam", "ended", WALL, 0, "the source is over")
-    play(hub, record_sink(path, hub, complaints), ended)
+    ended = [StateChanged(key, "ended", WALL, 0, "the source is over") for key in watcher.streams]
+    play(RecordSink(path, watcher, complaints.append), watcher, *ended)
     assert read_jsonl(path).complete
 
 
-def test_files_are_exchanged_by_size_each_is_valid_and_the_oldest_go(tmp_path, hub, complaints):
+def test_files_are_replaced_by_size_each_is_valid_and_the_oldest_go(tmp_path, watcher, complaints):
     path = tmp_path / "seen.jsonl"
     (tmp_path / "seen-notes.jsonl").write_text("mine")
-    now = [WALL]
-    sink = record_sink(path, hub, complaints, Rotation(most_bytes=1024, files=3), wall=lambda: now[0])
-    sink.start()
+    sink = RecordSink(path, watcher, complaints.append, rotation=Rotation(size=1024, files=3))
     for number in range(1, 61):
-        now[0] += 1
-        hub.publish(found(number))
-        until = time.monotonic() + 5
-        while sink.done < number:
-            assert time.monotonic() < until
-            time.sleep(0.001)
-    hub.close()
-    sink.finish(5)
+        watcher.clock.now += 1
+        sink.handle(found(number))
+    sink.close()
     files = sorted(tmp_path.glob("seen-2*.jsonl"))
     assert len(files) == 3
     assert (tmp_path / "seen-notes.jsonl").read_text() == "mine"
-    kept = [read_jsonl(file) for file in [*files, path]]
-    assert all(one.end is not None for one in kept)
+    assert all(read_jsonl(file).end is not None for file in [*files, path])
     assert all(file.stat().st_size < 1024 + 400 for file in files)
-    numbers = [
-        json.loads(line)["number"]
-        for file in [*files, path]
-        for line in file.read_text().splitlines()
-        if '"boundary"' in line and '"number"' in line
-    ]
+    numbers = [line["number"] for file in [*files, path] for line in lines_of(file) if "number" in line]
     assert numbers == list(range(numbers[0], 61))
 
 
-def test_files_are_exchanged_by_age(tmp_path, hub, complaints):
-    now = [WALL]
-    sink = record_sink(tmp_path / "a.jsonl", hub, complaints, Rotation(seconds=60), wall=lambda: now[0])
+def test_files_are_replaced_by_age_or_when_someone_removed_them(tmp_path, watcher, complaints):
+    path = tmp_path / "a.jsonl"
+    sink = RecordSink(path, watcher, complaints.append, rotation=Rotation(seconds=60))
     sink.handle(found(1))
-    now[0] += 61
+    watcher.clock.now += 61
     sink.handle(found(2))
-    hub.close()
-    sink.finish(1)
+    assert len(list(tmp_path.iterdir())) == 2
+    path.unlink()
+    sink.handle(found(3))
+    sink.close()
     assert [len(read_jsonl(file).boundaries) for file in sorted(tmp_path.iterdir())] == [1, 1]
 
 
 def test_what_an_earlier_watch_wrote_is_put_aside(tmp_path, complaints):
     path = tmp_path / "seen.jsonl"
     for number in (1, 2):
-        hub = Hub()
-        play(hub, record_sink(path, hub, complaints), found(number))
+        watcher = sink_watcher()
+        play(RecordSink(path, watcher, complaints.append), watcher, found(number))
     (aside,) = tmp_path.glob("seen-2*.jsonl")
-    assert json.loads(aside.read_text().splitlines()[2])["number"] == 1
-    assert json.loads(path.read_text().splitlines()[2])["number"] == 2
+    assert [lines_of(file)[2]["number"] for file in (aside, path)] == [1, 2]
 
 
-def test_a_file_that_cannot_be_written_is_refused_at_the_start(tmp_path, hub, complaints):
+@pytest.mark.skipif(os.name == "nt", reason="pipes")
+def test_only_a_file_is_put_aside_for_records(tmp_path, watcher):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for name, says in (("folder", "is a folder"), ("pipe", "is not a regular file")):
+        with pytest.raises(ConfigError, match=says):
+            RecordSink(tmp_path / name, watcher, print)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "pipe"]
     (tmp_path / "file").write_text("")
-    with pytest.raises(OngebdError, match="cannot write"):
-        record_sink(tmp_path / "file" / "seen.jsonl", hub, complaints)
+    with pytest.raises(OngebdError, match="see --jsonl"):
+        RecordSink(tmp_path / "file" / "seen.jsonl", watcher, print)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a full disk")
-def test_a_full_disk_is_told_once_and_every_record_is_tried(tmp_path, hub, complaints, monkeypatch):
-    sink = record_sink(tmp_path / "seen.jsonl", hub, complaints)
-    with Path("/dev/full").open("wb", buffering=0) as full:
-        monkeypatch.setattr(sink._out, "_file", full)
-        play(hub, sink, *(found(number) for number in range(5)))
+@pytest.mark.parametrize("wrong", [{"seconds": float("nan")}, {"size": 1023}, {"files": -1}])
+def test_files_of_records_have_a_size_a_finite_age_and_a_number(wrong):
+    with pytest.raises(ConfigError, match=f"jsonl_{next(iter(wrong))} must be"):
+        Rotation(**wrong)
+
+
+class Disk(io.FileIO):
+    """A file on a disk that may be full: then half of what is written still fits."""
+
+    left = 10**9
+    """Writes until the disk is full."""
+    torn = False
+
+    def write(self, data):
+        if Disk.left > 0:
+            Disk.left -= 1
+            return super().write(data)
+        self.torn = not self.torn
+        if self.torn:
+            return super().write(bytes(data)[: len(data) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    monkeypatch.setattr("ongebd.output.writer.io.FileIO", Disk)
+    monkeypatch.setattr(Disk, "left", 10**9)
+    return Disk
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.one_of(st.just(10**9), st.integers(0, 2)), min_size=5, max_size=40))
+def test_on_a_disk_that_is_full_at_times_each_file_begins_with_its_header(disk, tmp_path_factory, script):
+    folder = tmp_path_factory.mktemp("records")
+    watcher, disk.left = sink_watcher(), 10**9
+    sink = RecordSink(folder / "seen.jsonl", watcher, print, rotation=Rotation(size=1024, files=1000))
+    written = []
+    for number, disk.left in enumerate(script, 1):
+        watcher.clock.now += 1
+        try:
+            sink.handle(found(number))
+        except OngebdError as problem:
+            assert "No space left on device" in str(problem)  # noqa: PT017 - not every record fails
+            assert "see --jsonl" in str(problem)  # noqa: PT017
+        else:
+            written.append(number)
+    disk.left = 10**9
+    sink.close()
+    paths = sorted(folder.glob("seen-*")) + list(folder.glob("seen.jsonl"))
+    files, lines = [read_jsonl(path) for path in paths], [lines_of(path) for path in paths]
+    assert all([line["type"] for line in one[:2]] == ["header", "streams"] for one in lines)
+    assert [line["number"] for one in lines for line in one if "number" in line] == written
+    assert all(one.end is None or one.end.boundaries == len(one.boundaries) for one in files)
+
+
+def test_on_a_full_disk_no_file_of_records_is_begun_and_every_record_is_tried(
+    disk, tmp_path, watcher, complaints
+):
+    disk.left = 0
+    with pytest.raises(OngebdError, match=r"No space left on device \(free some space .*see --jsonl\)"):
+        RecordSink(tmp_path / "seen.jsonl", watcher, print)
+    assert list(tmp_path.iterdir()) == []
+    disk.left = 2
+    sink = RecordSink(tmp_path / "seen.jsonl", watcher, complaints.append)
+    play(sink, watcher, *(found(number) for number in range(5)))
     assert (sink.done, sink.failed) == (5, 6)  # and the end record
     assert len(complaints) == 2
-    assert "No space left" in complaints[0]
+    assert len(lines_of(tmp_path / "seen.jsonl")) == 2
 
 
-def test_a_command_gets_its_fields_as_words_and_no_shell_sees_them(tmp_path, hub, complaints):
-    script = tmp_path / "tell me.py"
+# Commands.
+
+
+@pytest.fixture
+def tell(tmp_path):
+    """A command that writes its words into a file, except the first, which names the file; and that file."""
+    script, told = tmp_path / "tell me.py", tmp_path / "told.json"
     script.write_text(
-        "import json, pathlib, sys\n"
-        "*words, picture = sys.argv[1:]\n"
-        "size = len(pathlib.Path(picture).read_bytes())\n"
-        f"pathlib.Path({str(tmp_path / 'told.json')!r}).write_text(json.dumps([*words, size]))\n"
+        f"import json, sys\nwith open({str(told)!r}, 'x') as file:\n    json.dump(sys.argv[1:], file)\n"
     )
-    line = f"{sys.executable} '{script}' {{time}} at={{onset}} '{{stream}}; rm -rf x' {{wall}} {{thumbnail}}"
-    play(hub, CommandSink(line, hub, lambda key, number: b"picture", complaints.append), found())
+    return f"{sys.executable} '{script}'", told
+
+
+def test_a_command_gets_its_fields_as_words_and_no_shell_sees_them(tell, complaints):
+    line, told = tell
+    watcher = sink_watcher(picture=b"picture")
+    line += " {time} at={onset} '{stream}; rm -rf x' {wall} {thumbnail}"
+    play(CommandSink(line, watcher, complaints.append), watcher, found())
     assert complaints == []
-    assert json.loads((tmp_path / "told.json").read_text()) == [
-        "3.250000",
-        "at=3.000000",
-        "cam; rm -rf x",
-        f"{WALL:.6f}",
-        7,
-    ]
+    *words, picture = json.loads(told.read_text())
+    assert words == ["3.250000", "at=3.000000", "cam; rm -rf x", f"{WALL:.6f}"]
+    assert Path(picture).name == "cam-1.jpg"
+    assert not Path(picture).exists()
 
 
 @pytest.mark.parametrize("path", [Path("clips of mine; rm -rf x") / "1.mp4", None])
-def test_a_command_that_asks_for_the_clip_runs_when_that_is_settled(tmp_path, hub, complaints, path):
-    told = tmp_path / "told.json"
-    script = tmp_path / "tell.py"
-    script.write_text(f"import json, sys\nopen({str(told)!r}, 'x').write(json.dumps(sys.argv[1:]))\n")
-    line = f"{sys.executable} '{script}' {{number}} {{time}} {{wall}} clip={{clip}}"
-    sink = CommandSink(line, hub, lambda key, number: None, complaints.append, clips=True)
-    play(hub, sink, found(7), Filmed("cam", WALL, found(7), path))
+def test_a_command_that_asks_for_the_clip_runs_when_that_is_settled(tell, complaints, path):
+    line, told = tell
+    watcher = sink_watcher(clips=True)
+    sink = CommandSink(f"{line} {{number}} clip={{clip}}", watcher, complaints.append)
+    play(sink, watcher, found(7), Filmed("cam", WALL, found(7), path))
     assert complaints == []
     assert sink.done == 1  # not with the centre
-    assert json.loads(told.read_text()) == ["7", "3.250000", f"{WALL:.6f}", f"clip={path or ''}"]
+    assert json.loads(told.read_text()) == ["7", f"clip={path or ''}"]
 
 
-def test_a_command_without_a_clip_in_it_runs_when_the_centre_is_known(hub, complaints):
-    sink = CommandSink("true {number}", hub, lambda key, number: None, complaints.append, clips=True)
-    play(hub, sink, found(7), Filmed("cam", WALL, found(7), None))
+def test_a_command_without_a_clip_in_it_runs_when_the_centre_is_known(complaints):
+    watcher = sink_watcher(clips=True)
+    sink = CommandSink("true {number}", watcher, complaints.append)
+    play(sink, watcher, found(7), Filmed("cam", WALL, found(7), None))
     assert (sink.done, complaints) == (1, [])
 
 
-def test_a_command_that_hangs_is_killed_with_all_that_it_started(tmp_path, hub, complaints):
+def test_a_command_that_hangs_is_killed_with_everything_that_it_started(tmp_path, watcher, complaints):
     marker = tmp_path / "still here"
     line = f"sh -c 'sleep 1.5 && touch \"{marker}\"'"
-    sink = CommandSink(line, hub, lambda key, number: None, complaints.append, seconds=0.2)
-    play(hub, sink, found())
-    assert complaints == ["exec: sh was killed after 0.2 s"]
+    play(CommandSink(line, watcher, complaints.append, seconds=0.2), watcher, found())
+    assert complaints == ["exec: killed sh after 0.2 s"]
     time.sleep(1.6)
     assert not marker.exists()
 
 
-def test_commands_run_a_few_at_once_and_what_is_too_much_is_dropped_and_told(tmp_path, hub, complaints):
+def test_a_few_commands_run_at_the_same_time_and_too_many_are_dropped_and_reported(
+    tmp_path, watcher, complaints
+):
     line = f"{sys.executable} -c \"import time; time.sleep(0.1); open(r'{tmp_path}/{{number}}', 'w')\""
-    sink = CommandSink(line, hub, lambda key, number: None, complaints.append, at_once=2)
+    sink = CommandSink(line, watcher, complaints.append, at_once=2)
     sink.start()
     for number in range(400):
-        hub.publish(found(number))
+        watcher.hub.publish(found(number))
     time.sleep(0.5)
-    hub.close()
+    watcher.hub.close()
     sink.finish(0.2)
     assert 0 < len(list(tmp_path.iterdir())) <= 20
     assert sink.lost > 100
-    assert any("too slow" in complaint for complaint in complaints)
-    assert any("left undone at the end" in complaint for complaint in complaints)
+    assert any("can't keep up: dropped" in complaint for complaint in complaints)
+    assert any("out of time: skipped" in complaint for complaint in complaints)
 
 
 @pytest.mark.parametrize(
@@ -242,116 +312,152 @@ def test_commands_run_a_few_at_once_and_what_is_too_much_is_dropped_and_told(tmp
     [
         ("", "--exec is empty"),
         ("echo 'x", "No closing quotation"),
-        ("echo {when}", r"no field \{when\}; there are \{time\}"),
-        ("echo at={clip}", r"\{clip\} is there only where clips are kept; add --clips FOLDER"),
-        ("no-such-program-here {time}", "no program that can be run"),
+        ("echo {when}", r"unknown field \{when\}; known are \{time\}"),
+        ("echo at={clip}", r"\{clip\} needs --clips FOLDER"),
+        ("no-such-program-here {time}", "can't find the program no-such-program-here"),
     ],
 )
-def test_a_command_that_cannot_be_run_is_refused_at_the_start(hub, complaints, line, says):
+def test_a_command_that_cannot_be_run_is_refused_at_the_start(watcher, line, says):
     with pytest.raises(ConfigError, match=says):
-        CommandSink(line, hub, lambda key, number: None, complaints.append)
+        CommandSink(line, watcher, print)
 
 
-def test_a_command_that_fails_is_told_with_its_status(hub, complaints):
-    sink = CommandSink("sh -c 'exit 3'", hub, lambda key, number: None, complaints.append)
-    play(hub, sink, found())
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 0, -1, "1", True])
+def test_a_command_has_a_finite_time(watcher, seconds):
+    with pytest.raises(ConfigError, match="--exec-timeout must be"):
+        CommandSink("true", watcher, print, seconds=seconds)
+
+
+def test_a_command_that_fails_is_reported_with_its_status(watcher, complaints):
+    sink = CommandSink("sh -c 'exit 3'", watcher, complaints.append)
+    play(sink, watcher, found(), found())
     assert complaints == ["exec: sh ended with status 3"]
-    assert (sink.done, sink.failed) == (1, 1)
+    assert (sink.done, sink.failed) == (2, 2)
 
 
-def test_a_web_hook_gets_each_record_once_in_order(hub, complaints):
+def test_errors_are_reported_once_a_minute_with_how_many_came_since(watcher, complaints, monkeypatch):
+    class Failing(HubSink):
+        def handle(self, record):
+            if record.number == 4:
+                monkeypatch.setattr(self, "_quiet_until", 0.0)
+            raise OngebdError(f"no {record.number}")
+
+    sink = Failing("made", watcher.hub, (Onset,), complaints.append)
+    play(sink, watcher, *(onset(number) for number in range(1, 6)))
+    assert complaints == ["made: no 1", "made: no 4 (2 more errors since)"]
+
+
+# Web hooks.
+
+
+def test_a_web_hook_gets_each_record_once_in_order(watcher, complaints):
     pytest.importorskip("httpx")
+    records = (onset(), found(), StateChanged("cam", "live", WALL, 0, ""), clip())
     with answering() as (url, got):
-        play(
-            hub,
-            WebhookSink(url, hub, complaints.append),
-            onset(),
-            found(),
-            StateChanged("cam", "live", WALL, 0, ""),
-            Clip("cam", 1, 0, 3.0, WALL, Path("clips") / "1.mp4", 9.5),
-        )
+        play(WebhookSink(url, watcher, complaints.append), watcher, *records)
     assert [one["type"] for one in got] == ["onset", "boundary", "state", "clip"]
     assert got[1]["time"] == 3.25
-    assert got[3] == {
-        "type": "clip",
-        "stream": "cam",
-        "number": 1,
-        "epoch": 0,
-        "onset": 3.0,
-        "path": str(Path("clips") / "1.mp4"),
-        "seconds": 9.5,
-        "wall": WALL,
-    }
     assert complaints == []
 
 
-def test_a_web_hook_is_tried_again_after_a_passing_trouble_and_not_after_a_refusal(hub, complaints):
+def test_a_web_hook_is_tried_again_after_a_passing_error_and_not_after_a_refusal(watcher, complaints):
     pytest.importorskip("httpx")
     with answering(503, 429, 204, 400) as (url, got):
-        sink = WebhookSink(url, hub, complaints.append, first_delay=0.01)
-        sink.start()
-        hub.publish(found(1))
-        hub.publish(found(2))
-        hub.publish(found(3))
-        until = time.monotonic() + 5
-        while sink.done < 3 and time.monotonic() < until:
-            time.sleep(0.01)
-        hub.close()
-        sink.finish(2)
+        sink = WebhookSink(url, watcher, complaints.append, first_delay=0.01)
+        for number in (1, 2, 3):
+            try:
+                sink.handle(found(number))
+            except OngebdError as problem:
+                complaints.append(str(problem))
+        sink.close()
     assert [one["number"] for one in got] == [1, 1, 1, 2, 3]
-    assert sink.failed == 1
     (complaint,) = complaints
     assert "answered 400 (1 try)" in complaint
     assert "hunter2" not in complaint
 
 
-def test_a_web_hook_that_is_not_there_is_told_without_its_credentials_and_ends_in_time(
-    hub, complaints, free_port
+def test_a_web_hook_that_is_not_there_is_reported_without_its_credentials_and_ends_in_time(
+    watcher, complaints, free_port
 ):
     pytest.importorskip("httpx")
     url = f"http://me:hunter2@127.0.0.1:{free_port}/?token=hunter2"
-    sink = WebhookSink(url, hub, complaints.append, first_delay=5)
+    sink = WebhookSink(url, watcher, complaints.append, first_delay=5)
     began = time.monotonic()
-    play(hub, sink, found(1), found(2))
+    play(sink, watcher, found(1), found(2))
     assert time.monotonic() - began < 3
     assert complaints
     assert "hunter2" not in " ".join(complaints)
 
 
 @pytest.mark.parametrize("url", ["ftp://host/x", "host/x", "http://", "http://[::1"])
-def test_what_is_no_web_address_is_refused(hub, complaints, url):
+def test_a_malformed_web_address_is_refused(watcher, url):
     pytest.importorskip("httpx")
     with pytest.raises(ConfigError, match="--webhook"):
-        WebhookSink(url, hub, complaints.append)
+        WebhookSink(url, watcher, print)
 
 
-def test_a_folder_of_pictures_keeps_to_its_size_and_touches_nothing_else(tmp_path, hub, complaints):
-    (tmp_path / "holiday.jpg").write_bytes(b"x" * 5_000_000)
-    old = tmp_path / "20200101T000000.000Z-cam-1.jpg"
-    old.write_bytes(b"x" * 400_000)
-    sink = PictureSink(
-        tmp_path, hub, lambda key, number: bytes(300_000), complaints.append, most_bytes=1024 * 1024
-    )
-    play(hub, sink, *(onset(number, WALL + number) for number in range(1, 6)))
+# Folders.
+
+
+def test_a_folder_keeps_to_its_size_and_removes_only_what_is_its_own(tmp_path, complaints):
+    watcher = sink_watcher(picture=bytes(300_000))
+    old, mine = tmp_path / "20200101T000000.000Z-cam-1.jpg", tmp_path / "holiday.jpg"
+    left, young = (tmp_path / f".20200101T000000.000Z-cam-{n}.jpg.77.part" for n in (2, 3))
+    for path in (old, mine, left, young):
+        path.write_bytes(bytes(400_000))
+    long_ago = time.time() - 3600
+    os.utime(left, (long_ago, long_ago))  # a watch that was killed
+    sink = PictureSink(tmp_path, watcher, complaints.append, most_bytes=1024 * 1024)
+    assert [path.exists() for path in (left, young)] == [False, True]
+    play(sink, watcher, *(onset(number, WALL + number) for number in range(1, 6)))
     ours = sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("20"))
     assert [name.rsplit("-", 1)[1] for name in ours] == ["3.jpg", "4.jpg", "5.jpg"]
     assert ours[0].startswith("20261128T")
-    assert not old.exists()
-    assert (tmp_path / "holiday.jpg").exists()
+    assert mine.exists()
     assert complaints == []
 
 
-def test_a_folder_that_cannot_be_made_is_refused(tmp_path, hub, complaints):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OngebdError, match="cannot use"):
-        PictureSink(tmp_path / "file" / "x", hub, lambda key, number: b"", complaints.append)
+def test_nothing_half_written_is_left_on_a_full_disk(tmp_path, monkeypatch):
+    folder, whole = CappedFolder(tmp_path, "clips", ".mp4", 1024 * 1024), Path.write_bytes
+
+    def full(path, data):
+        whole(path, data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        folder.write(onset(), bytes(1000))
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_lines_tell_boundaries_states_and_now_and_then_drops(hub, complaints):
+def test_a_folder_that_is_a_file_or_cannot_be_made_is_refused(tmp_path, watcher):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ConfigError, match="is not a folder"):
+        PictureSink(tmp_path / "file", watcher, print)
+    with pytest.raises(OngebdError, match="can't use"):
+        PictureSink(tmp_path / "file" / "x", watcher, print)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_clip_without_a_keyframe_is_reported(tmp_path, complaints):
+    watcher = sink_watcher(clips=True)
+    sink = ClipSink(tmp_path, watcher, complaints.append)
+    sink.start()
+    watcher.footage.publish(Footage("cam", WALL, onset(7), None))
+    watcher.footage.close()
+    sink.finish(5)
+    assert complaints == ["clips: no clip of boundary 7 of cam: no keyframe came"]
+    assert (sink.failed, watcher.missed) == (1, [7])
+
+
+# Lines.
+
+
+def test_lines_show_boundaries_states_and_now_and_then_drops(watcher, complaints):
     lines: list[str] = []
     play(
-        hub,
-        LineSink(lines.append, hub, {"cam": "Front", "yard": "Yard"}, complaints.append),
+        LineSink(lines.append, watcher, complaints.append),
+        watcher,
         StateChanged("cam", "reconnecting", WALL, 0, "no data\nfor 10 s"),
         found(3),
         *(Dropped("yard", WALL + n, 2, 2 * (n + 1)) for n in range(15)),
@@ -360,16 +466,30 @@ def test_lines_tell_boundaries_states_and_now_and_then_drops(hub, complaints):
     assert lines[0].startswith("# 20")
     assert "cam   boundary 3 at 0:00:03.250  onset 0:00:03.000  score 4.0" in lines[1]
     assert [line.split("yard  ")[1] for line in lines[2:]] == [
-        "2 frames dropped, for the model is too slow for it (2 in all)",
-        "20 frames dropped, for the model is too slow for it (22 in all)",
+        "can't keep up: dropped 2 frames (2 in all); try --fps 8",
+        "can't keep up: dropped 20 frames (22 in all); try --fps 8",
     ]
 
 
-def test_a_reader_of_lines_that_goes_away_is_noticed(hub, complaints):
-    def write(_line: str) -> None:
+def test_a_line_that_cannot_be_written_is_counted_and_the_next_is_tried(watcher, complaints):
+    left, lines = [OSError(errno.ENOSPC, "No space left on device")], []
+
+    def write(line):
+        if left:
+            raise left.pop()
+        lines.append(line)
+
+    sink = LineSink(write, watcher, complaints.append)
+    play(sink, watcher, found(1), found(2))
+    assert (sink.failed, len(lines)) == (1, 1)
+    assert complaints == ["lines: can't write to standard output: No space left on device"]
+
+
+def test_a_reader_of_lines_that_goes_away_is_noticed(watcher, complaints):
+    def write(_line):
         raise BrokenPipeError
 
-    sink = LineSink(write, hub, {"cam": "cam"}, complaints.append)
-    play(hub, sink, found(1), found(2))
-    assert sink.gone.is_set()
+    sink = LineSink(write, watcher, complaints.append)
+    play(sink, watcher, found(1), found(2))
+    assert sink.reader_gone.is_set()
     assert complaints == []

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 import ongebd
 from ongebd.baselines.pictures import Pictures
 from ongebd.errors import ConfigError
-from ongebd.watch import Dropped, Found, Onset, Patience, Point, Retuned, StateChanged, Watcher
-from ongebd.watch.sinks import HubSink
+from ongebd.watch import Dropped, Found, HubSink, Onset, Patience, Point, Retuned, StateChanged, Watcher
 
-from .conftest import QUICK, MadeReader, everything, made_frames, opens, waits
+from .conftest import QUICK, FixedClock, MadeReader, everything, made_frames, opens, waits
 
 LIVE = "cam=rtsp://made/1"
 ONCE = replace(QUICK, retries=1, first_delay=0.001, longest_delay=0.001)
@@ -263,17 +262,16 @@ def test_a_sensitivity_out_of_range_is_refused(light_model, wrong):
     watcher.stop()
 
 
-def test_history_boundaries_and_pictures_are_kept(light_model):
+def test_the_last_hour_and_its_pictures_are_kept(light_model):
     frames = made_frames([n // 40 for n in range(200)])
     with watching(light_model, MadeReader(frames)) as watcher:
         assert watcher.join(10)
         stream = watcher.streams["cam"]
-    history, found = stream.history(3600), stream.found(3600)
-    assert [point.time for point in history] == [float(frame.time) for frame in frames]
-    assert stream.history(0) == []
-    onsets = [event for event in found if isinstance(event, Onset)]
-    assert len(onsets) == stream.status().boundaries == 4
-    assert all(event.has_thumbnail for event in found)
+    assert [point.time for point in stream.history.points(0)] == [float(frame.time) for frame in frames]
+    boundaries = stream.history.boundaries(0)
+    assert [known.onset.number for known in boundaries] == [1, 2, 3, 4]
+    assert stream.status().boundaries == 4
+    assert all(known.onset.has_thumbnail and known.found is not None for known in boundaries)
     picture = stream.thumbnail(1)
     assert picture is not None
     assert picture[:3] == b"\xff\xd8\xff"
@@ -331,7 +329,7 @@ def test_frames_without_an_outcome_are_counted_and_the_stream_goes_on(light_mode
     with watching(model, MadeReader([*frames[:10], broken, *frames[11:]])) as watcher:
         assert watcher.join(10)
     stream = watcher.streams["cam"]
-    assert (stream.status().frames, stream.failed) == (29, 1)
+    assert (stream.status().frames, stream.status().failed) == (29, 1)
     assert "NaN" in stream.last_failure
     assert b'ongebd_frames_failed_total{stream="cam"} 1.0' in watcher.metrics()
 
@@ -347,23 +345,7 @@ def test_what_no_source_is_to_blame_for_stops_the_watcher_and_is_raised(light_mo
 
 
 def test_a_paced_file_takes_as_long_as_it_lasts(light_model):
-    class Ticking:
-        """Waits are counted, not waited for."""
-
-        def __init__(self):
-            self.now = 1000.0
-
-        def wall(self):
-            return 1_700_000_000 + self.now
-
-        def monotonic(self):
-            return self.now
-
-        def wait(self, stop, seconds):
-            self.now += max(0.0, seconds)
-            return stop.is_set()
-
-    clock = Ticking()
+    clock = FixedClock(1000.0)
     reader = MadeReader(made_frames([0] * 49), duration=2.0)
     watcher = watching(light_model, reader, source="film.mp4", realtime=True, clock=clock)
     with watcher.hub.subscribe(Point) as told, watcher:
@@ -422,7 +404,7 @@ def test_a_slow_sink_holds_up_nobody_and_says_what_it_lost(light_model):
         assert time.monotonic() - began < 5
     assert watcher.streams["cam"].status().frames == 400
     assert sink.lost + sink.done == 400
-    assert "sleepy: too slow: " in complaints[0]
+    assert "sleepy: can't keep up: dropped " in complaints[0]
 
 
 def test_a_sink_is_attached_before_the_start(light_model):

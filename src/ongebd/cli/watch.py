@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -15,20 +15,19 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.text import Text
 
-from ongebd import __version__
 from ongebd.cli.sources import Sources, check_sources
 from ongebd.cli.standard_streams import ClosedOutput, say
 from ongebd.common.text import printable, public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL
 from ongebd.errors import ConfigError
-from ongebd.output import RunHeader, protect_sources
-from ongebd.watch import ClipLength, Patience, Watcher
+from ongebd.output import protect_sources
+from ongebd.watch import ClipLength, HubSink, Patience, Watcher
 from ongebd.watch.sinks import ClipSink, CommandSink, LineSink, PictureSink, RecordSink, Rotation, WebhookSink
 from ongebd.watch.sinks.command import check_seconds
 from ongebd.watch.sinks.folder import check_folder
-from ongebd.watch.sinks.records import check_recordable
-from ongebd.watch.sources import OPEN_SECONDS, READ_SECONDS, STALL_SECONDS, sources_of
+from ongebd.watch.sinks.jsonl import check_recordable
+from ongebd.watch.sources import sources_of
 
 PORT = 8765
 TOKEN = "ONGEBD_TOKEN"
@@ -90,13 +89,13 @@ class WatchOptions:
     retries: int | None = None
     """Attempts in a row to connect a lost source, after which it is given up. [for ever]"""
 
-    open_timeout: float = OPEN_SECONDS
+    open_timeout: float = Patience.open_timeout
     """Seconds that a source may take to open."""
 
-    read_timeout: float = READ_SECONDS
+    read_timeout: float = Patience.read_timeout
     """Seconds without data after which a source is connected anew."""
 
-    stall_after: float = STALL_SECONDS
+    stall_after: float = Patience.stall_after
     """Seconds without a frame after which a source is called stalled."""
 
     queue: int = 48
@@ -133,7 +132,7 @@ class WatchOptions:
             for option, folder in folders.items():
                 if folder is not None and _lies_in(folder, self.jsonl):
                     raise ConfigError(
-                        f"--jsonl {self.jsonl} is where {option} needs a folder; name another file"
+                        f"--jsonl {self.jsonl} is where {option} puts its folder; name another file"
                     )
 
     @property
@@ -149,7 +148,7 @@ class WatchOptions:
     @property
     def rotation(self) -> Rotation:
         """When the file of records is exchanged."""
-        return Rotation(_bytes("--jsonl-size", self.jsonl_size), files=self.jsonl_files)
+        return Rotation(size=_bytes("--jsonl-size", self.jsonl_size), files=self.jsonl_files)
 
     @property
     def thumbnails_bytes(self) -> int:
@@ -238,85 +237,38 @@ def watch(
             say(f"ongebd: the page is at {page}")
         watcher.start()
         while not watcher.join(0.25):
-            if lines is not None and lines.gone.is_set():
+            if lines is not None and lines.reader_gone.is_set():
                 raise BrokenPipeError
         failed = [stream for stream in watcher.streams.values() if stream.status().state == "failed"]
     for stream in failed:
         reason, name = printable(stream.status().reason), f"{stream.name}: "
         say(f"ongebd: {reason if reason.startswith(name) else name + reason}")
-    written = [sink for sink in watcher.attached if isinstance(sink, LineSink | RecordSink)]
+    written = [sink for sink in watcher.sinks if isinstance(sink, LineSink | RecordSink)]
     return 2 if failed or any(sink.failed for sink in written) else 0
 
 
 def _attach(watcher: Watcher, options: WatchOptions) -> None:
     """Attach the sinks that are asked for."""
-
-    def thumbnail(key: str, number: int) -> bytes | None:
-        return watcher.streams[key].thumbnail(number)
-
-    def frames() -> int:
-        return sum(stream.status().frames for stream in watcher.streams.values())
-
-    programs = _programs(watcher, options, thumbnail)  # what is refused of them leaves no file begun
+    # Programs are checked first, and the file of records is begun last: a refusal leaves no file behind.
+    programs: list[HubSink] = []
+    if options.exec is not None:
+        programs.append(CommandSink(options.exec, watcher, _complain, seconds=options.exec_timeout))
+    if options.webhook is not None:
+        programs.append(WebhookSink(options.webhook, watcher, _complain))
     if options.thumbnails is not None:
         most = options.thumbnails_bytes
-        watcher.attach(PictureSink(options.thumbnails, watcher.hub, thumbnail, _complain, most_bytes=most))
+        watcher.attach(PictureSink(options.thumbnails, watcher, _complain, most_bytes=most))
     if options.clips is not None:
-        watcher.attach(
-            ClipSink(
-                options.clips,
-                watcher.footage,
-                watcher.wrote,
-                watcher.missed,
-                _complain,
-                most_bytes=options.clips_bytes,
-            )
-        )
-    if options.jsonl is not None:  # last: it puts a file aside, which a refused folder must not have caused
-        names = {key: public_name(stream.name) for key, stream in watcher.streams.items()}
-        shown = ", ".join(names.values())
-        header = RunHeader(shown, watcher.model.name, asdict(watcher.config), 0, 0, __version__)
-        watcher.attach(
-            RecordSink(
-                options.jsonl,
-                watcher.hub,
-                names,
-                header,
-                _complain,
-                frames,
-                wall=watcher.clock.wall,
-                rotation=options.rotation,
-                points=options.jsonl_frames,
-            )
-        )
+        watcher.attach(ClipSink(options.clips, watcher, _complain, most_bytes=options.clips_bytes))
+    if options.jsonl is not None:
+        rotation, points = options.rotation, options.jsonl_frames
+        watcher.attach(RecordSink(options.jsonl, watcher, _complain, rotation=rotation, points=points))
     for program in programs:
         watcher.attach(program)
 
 
-def _programs(
-    watcher: Watcher, options: WatchOptions, thumbnail: Callable[[str, int], bytes | None]
-) -> list[CommandSink | WebhookSink]:
-    """The sinks that tell other programs."""
-    programs: list[CommandSink | WebhookSink] = []
-    if options.exec is not None:
-        programs.append(
-            CommandSink(
-                options.exec,
-                watcher.hub,
-                thumbnail,
-                _complain,
-                clips=options.clips is not None,
-                seconds=options.exec_timeout,
-            )
-        )
-    if options.webhook is not None:
-        programs.append(WebhookSink(options.webhook, watcher.hub, _complain))
-    return programs
-
-
 def _lines(watcher: Watcher) -> LineSink:
-    names = {key: stream.name for key, stream in watcher.streams.items()}
-    sink = LineSink(_painted() if sys.stdout.isatty() else _plain, watcher.hub, names, _complain)
+    sink = LineSink(_colour_writer() if sys.stdout.isatty() else _plain, watcher, _complain)
     watcher.attach(sink)
     return sink
 
@@ -326,7 +278,7 @@ def _plain(line: str) -> None:
     sys.stdout.flush()
 
 
-def _painted() -> Callable[[str], None]:
+def _colour_writer() -> Callable[[str], None]:
     console = Console(soft_wrap=True, highlight=False)
 
     def write(line: str) -> None:
@@ -345,7 +297,7 @@ def _spare(option: str, path: Path, sources: Sequence[str]) -> None:
         protect_sources([path], sources)
     except ConfigError:
         one = "the source itself" if len(sources) == 1 else "one of the sources"
-        raise ConfigError(f"{option} {path} is {one}, and would be lost; name another place") from None
+        raise ConfigError(f"{option} {path} is {one} and would be overwritten; name another place") from None
 
 
 def _lies_in(folder: Path, path: Path) -> bool:
@@ -360,7 +312,7 @@ def _address(serve: str | bool) -> tuple[str, int]:
     host, _, port = serve.rpartition(":")
     if not (port.isascii() and port.isdecimal() and len(port) < 10):
         raise ConfigError(
-            f"--serve {serve}: give [HOST:]PORT, as in 0.0.0.0:8765, or put --serve behind the sources"
+            f"--serve {serve}: give [HOST:]PORT, as in 0.0.0.0:8765, or put --serve after the sources"
         )
     return host.strip("[]") or "127.0.0.1", int(port)
 

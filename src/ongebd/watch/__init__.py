@@ -20,6 +20,7 @@ from ongebd.watch.records import (
     State,
     StateChanged,
 )
+from ongebd.watch.sink import HubSink
 from ongebd.watch.sources import Patience
 from ongebd.watch.stream import StreamStatus, WatchedStream
 from ongebd.watch.watcher import Watcher
@@ -31,6 +32,7 @@ __all__ = [
     "Filmed",
     "Found",
     "Hub",
+    "HubSink",
     "Onset",
     "Patience",
     "Point",

@@ -1,18 +1,32 @@
-"""What a stream's last hour looked like, in bounded memory: its points, its boundaries, their pictures."""
+"""The last hour of one stream, kept once and in bounded memory: points, boundaries, states, pictures."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict, deque
+from dataclasses import dataclass
+from itertools import takewhile
 from math import ceil
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from ongebd.watch.records import Found, Onset, Point
+from ongebd.watch.records import Filmed, Found, Onset, Point, StateChanged
 
 HOUR = 3600.0
-_MOST_EVENTS = 20_000
-# A point without its stream, in the order of its fields.
+FINE_SECONDS = 65.0
+BIN_SECONDS = (0.5, 3.0)
+"""Widths of the bins for a view of ten minutes and for one of an hour."""
+BINS = 1210
+POSITIVE, READY, FIRST = 1, 2, 4
+"""Flags of a point or bin: it fired; mean and threshold mean something; it is the first of its epoch."""
+_SCALE = 10_000
+_MOST_BOUNDARIES = 2000
+_MOST_STATES = 500
+_MOST_PICTURE_BYTES = 16 * 1024 * 1024
+# A point without its stream, in the order of its fields: 66 bytes.
 _ROW = np.dtype(
     [
         ("epoch", np.int64),
@@ -21,84 +35,268 @@ _ROW = np.dtype(
         ("ready", np.bool_),
     ]
 )
+Rows = npt.NDArray[Any]
+
+
+@dataclass(slots=True)
+class KnownBoundary:
+    """What is known about one boundary.
+
+    Attributes:
+        version: Of the history, when this last changed.
+        found: Its centre, once that is known.
+        clip: The file of its clip, once that is written; the file may have been deleted since.
+        clip_settled: Whether the clip is written, or known to be impossible.
+    """
+
+    onset: Onset
+    version: int
+    found: Found | None = None
+    clip: Path | None = None
+    clip_settled: bool = False
+
+    def filmed(self) -> Filmed | None:
+        """The record that tells of both, once the centre is known."""
+        found = self.found
+        return None if found is None else Filmed(found.stream, found.wall, found, self.clip)
+
+
+class Place(NamedTuple):
+    """A place in a history: how many points and how many other changes came before it."""
+
+    points: int = 0
+    version: int = 0
+
+
+class News(NamedTuple):
+    """What came after a place in a history.
+
+    Attributes:
+        place: Where this news ends.
+        rows: The new points, preceded by the one before them; fields as in `Point`.
+        skip: How many of the rows precede the news: 0 or 1.
+    """
+
+    place: Place
+    rows: Rows
+    skip: int
+    boundaries: list[KnownBoundary]
+    states: list[StateChanged]
 
 
 class History:
-    """The points of a stream's last hour, 66 bytes each, in a ring that is filled from its beginning.
+    """The last hour of a stream. Any thread may call it.
 
     Args:
-        stream: Its key.
-        rate: Points a second at most.
+        stream: The stream's key.
+        rate: The most points a second.
     """
 
     def __init__(self, stream: str, rate: float) -> None:
         self._stream = stream
-        self._rows = np.zeros(ceil(HOUR * rate) + 1, _ROW)
-        self._next = 0  # where the next point goes
-        self._count = 0
+        self._rows = np.zeros(ceil(HOUR * rate) + 1, _ROW)  # a ring
+        self._count = 0  # points so far
+        self._version = 0  # changes of boundaries and states so far
+        self._boundaries: OrderedDict[int, KnownBoundary] = OrderedDict()  # the last changed at the end
+        self._states: deque[tuple[int, StateChanged]] = deque(maxlen=_MOST_STATES)
+        self._pictures: OrderedDict[int, bytes] = OrderedDict()
+        self._picture_bytes = 0
         self._lock = threading.Lock()
 
-    def add(self, point: Point) -> None:
-        """Take one point; the oldest leaves where there is no room."""
+    @property
+    def place(self) -> Place:
+        """Where it is now."""
+        with self._lock:
+            return Place(self._count, self._version)
+
+    def add_point(self, point: Point) -> None:
+        """Keep a point; the oldest makes room for it."""
         row = (
             *(point.epoch, point.time, point.wall, point.error, point.mean, point.std),
             *(point.threshold, point.z, point.positive, point.ready),
         )
         with self._lock:
-            self._rows[self._next] = row
-            self._next = (self._next + 1) % len(self._rows)
-            self._count = min(self._count + 1, len(self._rows))
+            self._rows[self._count % len(self._rows)] = row
+            self._count += 1
 
-    def since(self, wall: float) -> list[Point]:
-        """The points from a moment on (Unix seconds), oldest first."""
+    def add_state(self, change: StateChanged) -> None:
+        """Keep a change of state."""
         with self._lock:
-            order = np.arange(self._next - self._count, self._next) % len(self._rows)
-            kept = self._rows[order]
-        return [Point(self._stream, *row) for row in kept[kept["wall"] >= wall].tolist()]
+            self._version += 1
+            self._states.append((self._version, change))
 
-
-class Events:
-    """The boundaries of a stream's last hour."""
-
-    def __init__(self) -> None:
-        self._events: deque[Onset | Found] = deque(maxlen=_MOST_EVENTS)
-        self._lock = threading.Lock()
-
-    def add(self, event: Onset | Found) -> None:
-        """Take one; those older than an hour leave."""
+    def add_onset(self, onset: Onset) -> Filmed | None:
+        """Keep a new boundary; returns the oldest if that must go before its clip was settled."""
         with self._lock:
-            self._events.append(event)
-            while self._events[0].wall < event.wall - HOUR:
-                self._events.popleft()
+            self._version += 1
+            self._boundaries[onset.number] = KnownBoundary(onset, self._version)
+            if len(self._boundaries) <= _MOST_BOUNDARIES:
+                return None
+            oldest = self._boundaries.popitem(last=False)[1]
+            return None if oldest.clip_settled else oldest.filmed()
 
-    def since(self, wall: float) -> list[Onset | Found]:
-        """Those from a moment on (Unix seconds), oldest first."""
+    def add_centre(self, found: Found) -> Filmed | None:
+        """The centre of a boundary is known; returns the boundary if its clip is settled."""
         with self._lock:
-            return [event for event in self._events if event.wall >= wall]
+            if (known := self._changed(found.number)) is None:
+                return Filmed(found.stream, found.wall, found, None)
+            known.found = found
+            return known.filmed() if known.clip_settled else None
 
+    def settle_clip(self, number: int, path: Path | None) -> Filmed | None:
+        """A boundary's clip is in a file, or will never be; returns the boundary if its centre is known."""
+        with self._lock:
+            if (known := self._boundaries.get(number)) is None or known.clip_settled:
+                return None
+            self._changed(number)
+            known.clip, known.clip_settled = path, True
+            return known.filmed()
 
-class Pictures:
-    """The newest boundaries' pictures, by number.
+    def settle_all_clips(self) -> list[Filmed]:
+        """No more clips will come: settle those that are missing."""
+        return [filmed for number in list(self._boundaries) if (filmed := self.settle_clip(number, None))]
 
-    Args:
-        most_bytes: Of all together; the oldest go.
-    """
-
-    def __init__(self, most_bytes: int = 16 * 1024 * 1024) -> None:
-        self._most = most_bytes
-        self._bytes = 0
-        self._pictures: OrderedDict[int, bytes] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def add(self, number: int, picture: bytes) -> None:
-        """Keep one."""
+    def add_picture(self, number: int, picture: bytes) -> None:
+        """Keep the picture (JPEG) of a boundary; the oldest ones make room for it."""
         with self._lock:
             self._pictures[number] = picture
-            self._bytes += len(picture)
-            while self._bytes > self._most and len(self._pictures) > 1:
-                self._bytes -= len(self._pictures.popitem(last=False)[1])
+            self._picture_bytes += len(picture)
+            while self._picture_bytes > _MOST_PICTURE_BYTES and len(self._pictures) > 1:
+                self._picture_bytes -= len(self._pictures.popitem(last=False)[1])
 
-    def get(self, number: int) -> bytes | None:
-        """One, as long as it is kept."""
+    def picture(self, number: int) -> bytes | None:
+        """The picture of a boundary, while it is kept."""
         with self._lock:
             return self._pictures.get(number)
+
+    def clip(self, number: int) -> Path | None:
+        """The file of a boundary's clip, if it has one."""
+        with self._lock:
+            known = self._boundaries.get(number)
+            return None if known is None else known.clip
+
+    def points(self, since: float) -> list[Point]:
+        """The points from a moment on (Unix seconds), oldest first."""
+        with self._lock:
+            rows = self._between(0, self._count)
+        return [Point(self._stream, *row) for row in rows[rows["wall"] >= since].tolist()]
+
+    def boundaries(self, since: float) -> list[KnownBoundary]:
+        """The boundaries whose onset came since a moment (Unix seconds), by number."""
+        with self._lock:
+            known = [one for one in self._boundaries.values() if one.onset.wall >= since]
+        return sorted(known, key=lambda one: one.onset.number)
+
+    def news(self, after: Place) -> News:
+        """Everything that came after a place."""
+        with self._lock:
+            first = max(after.points, self._count - len(self._rows))
+            skip = int(first > 0 and first > self._count - len(self._rows))
+            newest_first = reversed(self._boundaries.values())
+            boundaries = list(takewhile(lambda one: one.version > after.version, newest_first))
+            return News(
+                Place(self._count, self._version),
+                self._between(first - skip, self._count),
+                skip,
+                boundaries[::-1],
+                [change for version, change in self._states if version > after.version],
+            )
+
+    def until(self, place: Place, now: float) -> tuple[Rows, list[KnownBoundary], list[StateChanged]]:
+        """The hour up to a place; of the states also the one in force when the hour began."""
+        since = now - HOUR
+        with self._lock:
+            rows = self._between(0, place.points)
+            states = [change for version, change in self._states if version <= place.version]
+        while len(states) > 1 and states[1].wall <= since:
+            del states[0]
+        return rows, self.boundaries(since), states
+
+    def _changed(self, number: int) -> KnownBoundary | None:
+        known = self._boundaries.get(number)
+        if known is not None:
+            self._version += 1
+            known.version = self._version
+            self._boundaries.move_to_end(number)
+        return known
+
+    def _between(self, first: int, end: int) -> Rows:
+        """A copy of the points with these numbers, as far as they are kept."""
+        oldest = max(first, self._count - len(self._rows), 0)
+        return self._rows[np.arange(oldest, end) % len(self._rows)]
+
+
+def packed_points(rows: Rows, skip: int = 0) -> dict[str, list[int]]:
+    """Points as columns of small whole numbers: a third of the bytes that an object for each would need.
+
+    Args:
+        rows: Fields as in `Point`.
+        skip: How many rows at the beginning only tell where an epoch begins.
+
+    Returns:
+        `t` wall time in ms (the first since 1970, then steps), `e` error, `m` mean, `h` threshold, each times
+        10,000, and `f` flags.
+    """
+    rows, flags = rows[skip:], _flags(rows)[skip:]
+    return {"t": _steps(_whole(1000 * rows["wall"])), **_levels(rows), "f": flags.tolist()}
+
+
+def packed_past(rows: Rows) -> dict[str, Any]:
+    """An hour's curve: every point of the last minute, and bins of the rest, which lose no peak.
+
+    Returns:
+        `fine` as in `packed_points`, and `bins`, one for each of `BIN_SECONDS`: `w` the width, `n` the bins'
+        numbers (the first, then steps), `c` how many points each has, `e`, `l` and `u` their mean, smallest
+        and largest error, the rest as in `packed_points`.
+    """
+    set_back = np.flatnonzero(np.diff(rows["wall"]) < -2.0)  # the clock: a new curve begins
+    rows = rows[set_back[-1] + 1 :] if len(set_back) else rows
+    newest = rows["wall"][-1] if len(rows) else 0.0
+    fine = int(np.searchsorted(np.maximum.accumulate(rows["wall"]), newest - FINE_SECONDS))
+    skip = int(fine > 0)
+    return {
+        "fine": packed_points(rows[fine - skip :], skip),
+        "bins": [_binned(rows, width) for width in BIN_SECONDS],
+    }
+
+
+def _binned(rows: Rows, width: float) -> dict[str, Any]:
+    numbers = np.maximum.accumulate(np.floor(rows["wall"] / width).astype(np.int64))
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1))[-BINS:]
+    if not len(starts):
+        return {"w": width, **{name: [] for name in "nclumehf"}}
+    rows, flags, numbers = rows[starts[0] :], _flags(rows)[starts[0] :], numbers[starts]
+    starts -= starts[0]
+    counts = np.diff(starts, append=len(rows))
+    last = starts + counts - 1
+    once = np.bitwise_or.reduceat(flags, starts) & ~READY
+    return {
+        "w": width,
+        "n": _steps(numbers),
+        "c": counts.tolist(),
+        "l": _whole(_SCALE * np.minimum.reduceat(rows["error"], starts)).tolist(),
+        "u": _whole(_SCALE * np.maximum.reduceat(rows["error"], starts)).tolist(),
+        **_levels(rows[last]),
+        "e": _whole(_SCALE * np.add.reduceat(rows["error"], starts) / counts).tolist(),
+        "f": (once | flags[last] & READY).tolist(),
+    }
+
+
+def _flags(rows: Rows) -> npt.NDArray[np.int64]:
+    epoch = rows["epoch"]
+    first = np.diff(epoch, prepend=epoch[:1]) != 0
+    return np.asarray(POSITIVE * rows["positive"] + READY * rows["ready"] + FIRST * first, np.int64)
+
+
+def _levels(rows: Rows) -> dict[str, list[int]]:
+    columns = {"e": "error", "m": "mean", "h": "threshold"}
+    return {short: _whole(_SCALE * rows[name]).tolist() for short, name in columns.items()}
+
+
+def _whole(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    return np.rint(values).astype(np.int64)
+
+
+def _steps(values: npt.NDArray[np.int64]) -> list[int]:
+    steps: list[int] = np.diff(values, prepend=0).tolist()
+    return steps

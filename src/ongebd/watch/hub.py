@@ -1,11 +1,10 @@
-"""One publisher, many readers, none of whom can hold up another or the publisher."""
+"""One publisher and many subscribers. None of them can delay another, or the publisher."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Self
 
 from ongebd.errors import ConfigError
@@ -13,76 +12,62 @@ from ongebd.watch.records import Record
 
 
 class Subscription:
-    """The records that one reader has not read yet; made by `Hub.subscribe`.
+    """The records that one subscriber has not read yet; made by `Hub.subscribe`.
 
-    At most `limit` wait. When one more comes, the oldest is dropped and counted in `lost`.
+    Attributes:
+        lost: Records that were dropped because they were not read in time.
+        closed: Whether the subscription has ended; the records that wait can still be read.
     """
 
     def __init__(
         self, hub: Hub, kinds: tuple[type[Any], ...], limit: int, dropped: Callable[[Record], object] | None
     ) -> None:
-        self._hub = hub
-        self._kinds = kinds
-        self._limit = limit
-        self._dropped = dropped
+        self.lost, self.closed = 0, False
+        self._hub, self._kinds, self._limit, self._dropped = hub, kinds, limit, dropped
         self._waiting: deque[Record] = deque()
         self._news = threading.Condition()
-        self._closed = False
-        self._lost = 0
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
-
-    @property
-    def closed(self) -> bool:
-        """Whether nothing more will come; what waits can still be read."""
-        return self._closed
-
-    @property
-    def lost(self) -> int:
-        """Records dropped so far, because nobody read them in time."""
-        return self._lost
 
     def get(self, timeout: float | None = None) -> Record | None:
         """The oldest record that waits.
 
         Args:
-            timeout: Seconds to wait for one at most; None waits until there is one.
+            timeout: The most seconds to wait for a record; None waits until one comes.
 
         Returns:
-            None after the time-out, or where the subscription is closed and read to its end.
+            None after the timeout, or when the subscription is closed and all of it has been read.
         """
         with self._news:
-            self._news.wait_for(lambda: self._waiting or self._closed, timeout)
+            self._news.wait_for(lambda: self._waiting or self.closed, timeout)
             return self._waiting.popleft() if self._waiting else None
 
     def close(self) -> None:
-        """Take no more records, and wake who waits for one. A second time does nothing."""
-        self._hub.forget(self)
+        """Take no more records, and wake every thread that waits in `get`."""
+        self._hub.remove(self)
         self.end()
 
     def end(self) -> None:
-        """What `close` does, for the hub."""
+        """The part of `close` that the hub calls."""
         with self._news:
-            self._closed = True
+            self.closed = True
             self._news.notify_all()
 
     def offer(self, record: Record) -> None:
-        """Take a record if it is of a kind that is read. For the hub."""
+        """Called by the hub: queue a record if the subscriber wants its kind."""
         if self._kinds and not isinstance(record, self._kinds):
             return
         oldest = None
         with self._news:
-            if self._closed:
+            if self.closed:
                 return
             if len(self._waiting) >= self._limit:
                 oldest = self._waiting.popleft()
-                self._lost += 1
+                self.lost += 1
             self._waiting.append(record)
             self._news.notify()
         if oldest is not None and self._dropped is not None:
@@ -90,7 +75,7 @@ class Subscription:
 
 
 class Hub:
-    """Hands records to all who subscribed.
+    """Hands records to all subscribers.
 
     >>> from ongebd.watch.records import Retuned
     >>> hub = Hub()
@@ -117,15 +102,15 @@ class Hub:
         """Begin to listen.
 
         Args:
-            *kinds: Classes of records; none for all.
-            limit: Records that may wait.
-            dropped: Hears of each that is dropped, in the thread of who publishes; it must not wait.
+            *kinds: Classes of records; none means all.
+            limit: Records that may wait. When one more comes, the oldest is dropped.
+            dropped: Called with each dropped record, in the publisher's thread; it must not wait.
 
         Raises:
             ConfigError: The limit is below 1.
         """
         if limit < 1:
-            raise ConfigError(f"limit must be 1 or more, not {limit}")
+            raise ConfigError(f"limit must be at least 1, not {limit}")
         subscription = Subscription(self, kinds, limit, dropped)
         with self._lock:
             if self._closed:
@@ -134,13 +119,13 @@ class Hub:
                 self._subscriptions = (*self._subscriptions, subscription)
         return subscription
 
-    def forget(self, subscription: Subscription) -> None:
-        """Give it nothing more."""
+    def remove(self, subscription: Subscription) -> None:
+        """Give this subscription no more records."""
         with self._lock:
             self._subscriptions = tuple(each for each in self._subscriptions if each is not subscription)
 
     def close(self) -> None:
-        """End all subscriptions; each can read what waits for it."""
+        """End all subscriptions; the records that wait can still be read."""
         with self._lock:
             self._closed = True
             ended, self._subscriptions = self._subscriptions, ()

@@ -1,42 +1,31 @@
-"""What a watcher says of its streams: small frozen values, told to whoever subscribes to the hub.
+"""The records that a watcher publishes about its streams: small frozen values.
 
-Of every record `stream` is the stream's key, `wall` a moment in Unix seconds (UTC), `time` media seconds
-since the first frame of the connection that `epoch` belongs to. Each connection begins an epoch with a time
-of 0; a break within one (the clock stepped back, the picture changed) begins an epoch too, and time goes on.
+In every record `stream` is the stream's key, `wall` is a moment in Unix seconds (UTC), and `time` is in media
+seconds since the first frame of the connection that `epoch` belongs to. Each connection begins an epoch at
+time 0. A break within a connection (the clock stepped back, the picture changed) also begins an epoch, but
+time goes on.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from ongebd.output.jsonl import boundary_fields
+from ongebd.output.writer import rounded
 from ongebd.types import Boundary
 from ongebd.video.packets import Piece
 
 State = Literal["connecting", "live", "stalled", "reconnecting", "ended", "failed"]
 STATES: tuple[State, ...] = ("connecting", "live", "stalled", "reconnecting", "ended", "failed")
-"""A stream's life: it is opened; frames come; none came for a while; it was lost and is tried again; it is
-over; it is given up."""
+"""A stream's life: it opens; frames come; none came for a while; the connection was lost and is being tried
+again; the source is over; the watcher gave up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One decided frame; its numbers are those of `ongebd.Decision`.
-
-    Attributes:
-        stream: Key of the stream.
-        epoch: The frame's.
-        time: Media seconds.
-        wall: When the frame arrived.
-        error: Its score; in [0, 1] for the default models.
-        mean: Of the scores that it was compared with; 0 for a method that compares with none.
-        std: Their standard deviation.
-        threshold: The score above which the frame is positive.
-        z: How far it stands out, in the method's own measure.
-        positive: Whether it is above.
-        ready: False during a cold start, when nothing can be judged.
-    """
+    """One decided frame, with the numbers of its `ongebd.Decision`; `wall` is when the frame arrived."""
 
     stream: str
     epoch: int
@@ -53,15 +42,12 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Onset:
-    """A boundary begins; told at the frame that fired.
+    """A boundary begins; published at the frame that fired.
 
     Attributes:
-        stream: Key of the stream.
-        number: The stream's boundaries are counted from 1, over all epochs.
-        epoch: The frame's.
-        time: Media seconds of the onset.
-        wall: When that frame arrived.
-        score: Its z; the boundary's, known when the run of positive frames is over, may be larger.
+        number: Counts the stream's boundaries from 1, over all epochs.
+        wall: When the frame arrived.
+        score: Its z; the boundary's score, known when the run of positive frames is over, may be larger.
         has_thumbnail: Whether `WatchedStream.thumbnail(number)` has a picture of it.
     """
 
@@ -76,15 +62,10 @@ class Onset:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The centre of a boundary is now known; its `Onset` has the same number.
+    """The centre of a boundary is known; its `Onset` has the same number.
 
     Attributes:
-        stream: Key of the stream.
-        number: As its onset's.
-        epoch: Likewise.
-        boundary: Centre, onset, and when it was decided, in media seconds; and its score.
-        wall: When the frame that decided it arrived, or the end that did.
-        has_thumbnail: As its onset's.
+        wall: When the frame that decided it arrived, or when the stream ended.
     """
 
     stream: str
@@ -97,13 +78,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class StateChanged:
-    """A stream goes over into another state, or begins an epoch in the state that it is in.
+    """A stream enters another state, or begins an epoch in its current state.
 
     Attributes:
-        stream: Key of the stream.
-        state: The new one.
-        wall: When.
-        epoch: The newest frame's; one more than before where this record begins one.
+        epoch: The newest frame's; one more than before if this record begins an epoch.
         reason: One line for people, without credentials; may be empty.
     """
 
@@ -116,13 +94,11 @@ class StateChanged:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Frames were dropped, for the model is slower than the source; at most one such record a second.
+    """Frames were dropped because the model is slower than the source; at most one record a second.
 
     Attributes:
-        stream: Key of the stream.
-        wall: When it was counted.
         count: Frames since the last such record.
-        total: Frames since the watcher was started.
+        total: Frames since the watcher started.
     """
 
     stream: str
@@ -133,13 +109,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Retuned:
-    """A stream has another sensitivity from now on.
-
-    Attributes:
-        stream: Key of the stream.
-        wall: When.
-        sensitivity: From 0.1 (few boundaries) to 0.9 (many).
-    """
+    """A stream has a new sensitivity, from 0.1 (few boundaries) to 0.9 (many)."""
 
     stream: str
     wall: float
@@ -148,17 +118,7 @@ class Retuned:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """The video around an onset is in a file.
-
-    Attributes:
-        stream: Key of the stream.
-        number: As its onset's.
-        epoch: Likewise.
-        time: Likewise.
-        wall: Likewise.
-        path: The file, MP4.
-        seconds: How long it lasts.
-    """
+    """The video around an onset is in a file (MP4). `number` to `wall` are the onset's."""
 
     stream: str
     number: int
@@ -171,13 +131,11 @@ class Clip:
 
 @dataclass(frozen=True, slots=True)
 class Filmed:
-    """All is known of a boundary: its centre, and its clip or that there is none. Told where clips are kept.
+    """Everything is known about a boundary: its centre, and its clip. Published if clips are kept.
 
     Attributes:
-        stream: Key of the stream.
-        wall: As its centre's.
-        found: Its centre.
-        path: The clip's file, MP4; None where it could not be made, or the watch ended before it was.
+        wall: The centre's.
+        path: The clip; None if it could not be made, or if the watch ended first.
     """
 
     stream: str
@@ -188,13 +146,11 @@ class Filmed:
 
 @dataclass(frozen=True, slots=True)
 class Footage:
-    """The video around an onset is complete, and is to be written. Large: told on `Watcher.footage` only.
+    """The video around an onset, ready to be written. Large: published on `Watcher.footage` only.
 
     Attributes:
-        stream: Key of the stream.
-        wall: As its onset's.
-        onset: What it is of.
-        piece: Its packets; None where the source sent no keyframe to begin with.
+        wall: The onset's.
+        piece: Its packets; None if the source sent no keyframe to begin with.
     """
 
     stream: str
@@ -204,3 +160,28 @@ class Footage:
 
 
 Record = Point | Onset | Found | StateChanged | Dropped | Retuned | Clip | Filmed | Footage
+
+_TYPES: dict[type[Any], str] = {
+    Point: "point",
+    Onset: "onset",
+    Found: "boundary",
+    StateChanged: "state",
+    Dropped: "drop",
+    Retuned: "retuned",
+    Clip: "clip",
+}
+
+
+def record_line(record: Point | Onset | Found | StateChanged | Dropped | Retuned | Clip) -> dict[str, Any]:
+    """A record as a JSON object, with times rounded to the microsecond."""
+    line: dict[str, Any] = {"type": _TYPES[type(record)]}
+    for name in (field.name for field in fields(record)):
+        value = getattr(record, name)
+        if isinstance(value, Boundary):
+            line |= boundary_fields(value)
+        elif name == "time" and isinstance(record, Onset | Clip):
+            line["onset"] = rounded(value)
+        elif name not in ("wall", "has_thumbnail"):
+            shown = str(value) if isinstance(value, Path) else value
+            line[name] = rounded(value) if isinstance(value, float) else shown
+    return {**line, "wall": rounded(record.wall)}

@@ -7,9 +7,8 @@ import math
 import shutil
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,133 +17,80 @@ from PIL import Image, ImageDraw
 
 from ongebd.errors import ConfigError
 from ongebd.types import Boundary
-from ongebd.watch.hub import Hub
-from ongebd.watch.records import Found, Onset, Point, Retuned, StateChanged
+from ongebd.watch.history import History
+from ongebd.watch.records import Found, Onset, Point, StateChanged
 from ongebd.watch.server import Server, serve
-
-
-@dataclass(frozen=True, slots=True)
-class MadeStatus:
-    state: Any
-    reason: str
-    epoch: int
-    frames: int
-    fps: float
-    lag: float
-    dropped: int
-    boundaries: int
-    reconnects: int
-    sensitivity: float
-    since: float
+from ongebd.watch.sources import Clock
+from ongebd.watch.stream import StreamStatus
 
 
 class MadeStream:
     """A stream whose frames, boundaries and states a test makes."""
 
-    def __init__(self, hub: Hub, key: str, name: str, rate: float = 24.0) -> None:
-        self.key, self.name, self.rate, self._hub = key, name, rate, hub
-        self.state, self.reason, self.since = "live", "", time.time()
-        self.points: deque[Point] = deque(maxlen=100_000)
-        self.events: list[Onset | Found] = []
-        self.pictures: dict[int, bytes] = {}
-        self.clips: dict[int, Path] = {}
-        self.sensitivity, self.epoch, self.dropped, self.reconnects = 0.5, 0, 0, 0
-        self.numbers, self.start, self.lag = 0, time.time(), 0.041
+    def __init__(self, key: str, name: str, rate: float = 24.0) -> None:
+        self.key, self.name, self.rate = key, name, rate
+        self.history = History(key, rate)
+        self.now = StreamStatus("live", "", time.time(), 0.5, lag=0.041)
+        self.start = time.time()
 
-    def status(self) -> MadeStatus:
-        fps = self.rate if self.state == "live" else 0.0
-        return MadeStatus(
-            state=self.state,
-            reason=self.reason,
-            epoch=self.epoch,
-            frames=len(self.points),
-            fps=fps,
-            lag=self.lag,
-            dropped=self.dropped,
-            boundaries=self.numbers,
-            reconnects=self.reconnects,
-            sensitivity=self.sensitivity,
-            since=self.since,
-        )
-
-    def history(self, seconds: float) -> list[Point]:
-        since = time.time() - seconds
-        return [point for point in list(self.points) if point.wall >= since]
-
-    def found(self, seconds: float) -> list[Onset | Found]:
-        since = time.time() - seconds
-        return [event for event in list(self.events) if event.wall >= since]
+    def status(self) -> StreamStatus:
+        return replace(self.now, fps=self.rate if self.now.state == "live" else 0.0)
 
     def thumbnail(self, number: int) -> bytes | None:
-        return self.pictures.get(number)
+        return self.history.picture(number)
 
     def clip(self, number: int) -> Path | None:
-        return self.clips.get(number)
+        return self.history.clip(number)
 
     def set_sensitivity(self, sensitivity: float) -> None:
-        if self.state == "failed":
+        if self.now.state == "failed":
             raise ConfigError(f"{self.name} has failed; its sensitivity does not matter any more")
-        self.sensitivity = sensitivity
-        self._hub.publish(Retuned(self.key, time.time(), sensitivity))
+        self.now.sensitivity = sensitivity
 
-    @property
-    def threshold(self) -> float:
-        return 0.62 - 0.4 * self.sensitivity
-
-    def point(self, error: float, wall: float | None = None, *, told: bool = True) -> Point:
+    def point(self, error: float, wall: float | None = None) -> None:
         wall = time.time() if wall is None else wall
-        point = Point(
-            stream=self.key,
-            epoch=self.epoch,
-            time=wall - self.start,
-            wall=wall,
-            error=error,
-            mean=0.12,
-            std=0.03,
-            threshold=self.threshold,
-            z=(error - 0.12) / 0.03,
-            positive=error > self.threshold,
-            ready=True,
+        threshold = 0.62 - 0.4 * self.now.sensitivity
+        self.history.add_point(
+            Point(
+                stream=self.key,
+                epoch=self.now.epoch,
+                time=wall - self.start,
+                wall=wall,
+                error=error,
+                mean=0.12,
+                std=0.03,
+                threshold=threshold,
+                z=(error - 0.12) / 0.03,
+                positive=error > threshold,
+                ready=True,
+            )
         )
-        self.points.append(point)
-        if told:
-            self._hub.publish(point)
-        return point
 
-    def onset(
-        self, wall: float | None = None, *, score: float = 0.8, picture: bool = True, told: bool = True
-    ) -> Onset:
+    def onset(self, wall: float | None = None, *, score: float = 0.8, picture: bool = True) -> Onset:
         wall = time.time() if wall is None else wall
-        self.numbers += 1
+        self.now.boundaries += 1
+        number = self.now.boundaries
         if picture:
-            self.pictures[self.numbers] = made_picture(self.name, self.numbers)
-        onset = Onset(self.key, self.numbers, self.epoch, wall - self.start, wall, score, picture)
-        self.events.append(onset)
-        if told:
-            self._hub.publish(onset)
+            self.history.add_picture(number, made_picture(self.name, number))
+        onset = Onset(self.key, number, self.now.epoch, wall - self.start, wall, score, picture)
+        self.history.add_onset(onset)
         return onset
 
-    def find(self, onset: Onset, *, told: bool = True) -> Found:
+    def find(self, onset: Onset) -> None:
         boundary = Boundary(onset.time + 0.1, onset.time, onset.time + 0.25, onset.score)
-        found = Found(
-            self.key, onset.number, onset.epoch, boundary, onset.wall + 0.25, onset.number in self.pictures
-        )
-        self.events.append(found)
-        if told:
-            self._hub.publish(found)
-        return found
+        wall = onset.wall + 0.25
+        self.history.add_centre(Found(self.key, onset.number, onset.epoch, boundary, wall, True))
 
-    def change(self, state: Any, reason: str = "", wall: float | None = None) -> None:
-        self.state, self.reason = state, reason
-        self.since = time.time() if wall is None else wall
-        self._hub.publish(StateChanged(self.key, state, self.since, self.epoch, reason))
+    def change(self, state: Any, reason: str = "") -> None:
+        self.now.state, self.now.reason, self.now.since = state, reason, time.time()
+        self.history.add_state(StateChanged(self.key, state, self.now.since, self.now.epoch, reason))
 
 
 class MadeWatcher:
-    """Streams that a test makes, on a real hub; `play` lets all of them run in a thread."""
+    """Streams that a test makes; `play` runs all of them in threads."""
 
     def __init__(self) -> None:
-        self.hub = Hub()
+        self.clock = Clock()
         self.streams: dict[str, MadeStream] = {}
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -153,18 +99,16 @@ class MadeWatcher:
         return b"# HELP ongebd_frames_total Frames decided.\n# TYPE ongebd_frames_total counter\n"
 
     def add(self, key: str, name: str | None = None, rate: float = 24.0) -> MadeStream:
-        self.streams[key] = MadeStream(self.hub, key, name or key, rate)
-        return self.streams[key]
+        self.streams[key] = stream = MadeStream(key, name or key, rate)
+        stream.change("live")
+        return stream
 
     def remember(self, seconds: float) -> None:
-        """Fill every stream's past with a plausible curve and boundaries, told to nobody."""
+        """Fill every stream's past with a plausible curve and boundaries."""
         now = time.time()
         for shift, stream in enumerate(self.streams.values()):
             for i in range(int(seconds * stream.rate)):
-                wall = now - seconds + i / stream.rate
-                stream.point(made_error(wall, shift), wall, told=False)
-                if i and fires(wall, stream.rate, shift):
-                    stream.find(stream.onset(wall, told=False), told=False)
+                self._step(stream, shift, now - seconds + i / stream.rate)
 
     def play(self) -> None:
         """Let every live stream go on at its rate, firing about every seven seconds."""
@@ -180,12 +124,13 @@ class MadeWatcher:
 
     def _play(self, stream: MadeStream, shift: int) -> None:
         while not self._stop.wait(1 / stream.rate):
-            if stream.state != "live":
-                continue
-            wall = time.time()
-            stream.point(made_error(wall, shift), wall)
-            if fires(wall, stream.rate, shift):
-                stream.find(stream.onset(wall))
+            if stream.now.state == "live":
+                self._step(stream, shift, time.time())
+
+    def _step(self, stream: MadeStream, shift: int, wall: float) -> None:
+        stream.point(made_error(wall, shift), wall)
+        if fires(wall, stream.rate, shift):
+            stream.find(stream.onset(wall))
 
 
 def made_error(wall: float, shift: int) -> float:

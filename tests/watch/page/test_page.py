@@ -99,7 +99,7 @@ def test_a_click_on_a_flag_in_the_chart_opens_its_picture(
     watcher: Any, served: Callable[..., Any], look: Callable[..., Any]
 ) -> None:
     stream = watcher.add("cam", "Front door")
-    stream.onset(time.time() - 30, told=False)
+    onset = stream.onset(time.time() - 30)
     page = look(served(watcher).url)
     page.wait_for_selector(".strip li")
     page.wait_for_timeout(200)
@@ -107,7 +107,7 @@ def test_a_click_on_a_flag_in_the_chart_opens_its_picture(
     page.mouse.click(box["x"] + box["width"] * 0.2, box["y"] + 40)
     assert page.locator("dialog[open]").count() == 0, "there is no flag"
     # Half a minute ago is the middle of the minute shown; what the test took until now is left of it.
-    late = (time.time() - 30 - stream.events[0].wall) / 60 * box["width"]
+    late = (time.time() - 30 - onset.wall) / 60 * box["width"]
     page.mouse.click(box["x"] + box["width"] / 2 - late, box["y"] + 40)
     page.wait_for_selector("dialog[open]")
     page.wait_for_function("() => document.querySelector('dialog').innerText.includes('no. 1')")
@@ -126,9 +126,9 @@ def test_a_hidden_tab_lets_go_of_the_server_and_comes_back(
     }"""
     page.evaluate(turn, True)
     deadline = time.monotonic() + 20
-    while server._runner.server_state.tasks and time.monotonic() < deadline:
+    while server.server_state.tasks and time.monotonic() < deadline:
         page.wait_for_timeout(50)
-    assert not server._runner.server_state.tasks
+    assert not server.server_state.tasks
     stream.onset()
     page.evaluate(turn, False)
     page.wait_for_selector(".strip li")
@@ -143,10 +143,10 @@ def test_the_slider_acts_on_its_stream_by_keyboard_and_follows_others(
     for _ in range(3):
         page.keyboard.press("ArrowRight")
     deadline = time.monotonic() + 20
-    while watcher.streams["cam"].sensitivity != pytest.approx(0.65) and time.monotonic() < deadline:
+    while watcher.streams["cam"].now.sensitivity != pytest.approx(0.65) and time.monotonic() < deadline:
         page.wait_for_timeout(50)
-    assert watcher.streams["cam"].sensitivity == pytest.approx(0.65)
-    assert watcher.streams["yard"].sensitivity == 0.5
+    assert watcher.streams["cam"].now.sensitivity == pytest.approx(0.65)
+    assert watcher.streams["yard"].now.sensitivity == 0.5
     assert page.locator("output").all_text_contents() == ["0.65", "0.50"]
     watcher.streams["yard"].set_sensitivity(0.2)
     page.wait_for_function("() => document.querySelectorAll('output')[1].textContent === '0.20'")

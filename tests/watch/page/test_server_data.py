@@ -10,11 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ongebd.watch.records import Dropped, Point
-from ongebd.watch.server_curves import BINS, FINE_SECONDS, BinnedCurve, Curve
+from ongebd.watch.history import FINE_SECONDS
 
 
 def messages(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -40,10 +37,6 @@ def until(told: Iterator[tuple[str, dict[str, Any]]], wanted: Callable[[dict[str
             return found
         assert time.monotonic() < deadline, "it was not told in time"
     raise AssertionError("the feed ended")
-
-
-def point(wall: float, error: float, *, epoch: int = 0, ready: bool = True) -> Point:
-    return Point("cam", epoch, wall, wall, error, 0.1, 0.02, 0.4, 0.0, error > 0.4, ready)
 
 
 def times(packed: list[int]) -> list[float]:
@@ -107,8 +100,7 @@ def test_states_and_drops_are_told_at_once(watcher: Any, served: Callable[..., A
         stream.change("stalled", "no picture for 5 s")
         change = until(told, lambda data: data.get("states"))[0]
         assert (change["s"], change["state"], change["reason"]) == ("cam", "stalled", "no picture for 5 s")
-        stream.dropped = 7
-        watcher.hub.publish(Dropped("cam", time.time(), 7, 7))
+        stream.now.dropped = 7
         assert until(told, lambda data: data.get("status", {}).get("cam", {}).get("dropped")) == 7
 
 
@@ -121,7 +113,7 @@ def test_the_sensitivity_acts_on_the_stream_and_is_told_to_all(
         told = messages(feed.iter_lines())
         answer = httpx.post(server.url + "api/streams/cam/sensitivity", json={"sensitivity": 0.8})
         assert answer.json() == {"sensitivity": 0.8}
-        assert stream.sensitivity == 0.8
+        assert stream.now.sensitivity == 0.8
         until(told, lambda data: data.get("status", {}).get("cam", {}).get("sensitivity") == 0.8)
     assert httpx.post(server.url + "api/streams/no/sensitivity", json={"sensitivity": 0.8}).status_code == 404
 
@@ -132,8 +124,8 @@ def test_the_past_reaches_back_before_the_server_and_goes_on_with_the_feed(
     stream = watcher.add("cam", rate=24.0)
     now = time.time()
     for i in range(24 * 120):
-        stream.point(0.1, now - 120 + i / 24, told=False)
-    stream.find(stream.onset(now - 30, told=False), told=False)
+        stream.point(0.1, now - 120 + i / 24)
+    stream.find(stream.onset(now - 30))
     server = served(watcher)
     marks = [0.2, 0.21, 0.22]
     for mark in marks:
@@ -187,7 +179,7 @@ def test_a_thumbnail_comes_from_memory_with_its_type(watcher: Any, served: Calla
     server = served(watcher)
     answer = httpx.get(f"{server.url}api/streams/cam/thumbnails/{onset.number}")
     assert answer.headers["content-type"] == "image/jpeg"
-    assert answer.content == stream.pictures[onset.number]
+    assert answer.content == stream.thumbnail(onset.number)
     assert httpx.get(f"{server.url}api/streams/cam/thumbnails/{bare.number}").status_code == 404
 
 
@@ -195,7 +187,7 @@ def test_the_hour_of_a_stream_is_small_and_quick(watcher: Any, served: Callable[
     stream = watcher.add("cam")
     now = time.time()
     for i in range(24 * 3600):
-        stream.points.append(point(now - 3600 + i / 24, 0.1 + 0.05 * math.sin(i)))
+        stream.point(0.1 + 0.05 * math.sin(i), now - 3600 + i / 24)
     server = served(watcher)
     deadline = time.monotonic() + 10
     while not httpx.get(server.url + "api/streams").json()["q"] and time.monotonic() < deadline:
@@ -214,62 +206,3 @@ def test_static_files_are_told_unchanged_by_their_tag(standing: Any) -> None:
     first = httpx.get(server.url + "page.js")
     again = httpx.get(server.url + "page.js", headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
-
-
-def test_what_the_hub_lost_is_taken_from_the_watcher(
-    watcher: Any, served: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ongebd.watch.server_feed._HUB_LIMIT", 32)
-    stream = watcher.add("cam")
-    server = served(watcher)
-    with httpx.Client(base_url=server.url) as client, followed(client) as feed:
-        told = messages(feed.iter_lines())
-        for _ in range(400):
-            stream.point(0.25)
-        onset = stream.onset()
-        for _ in range(100):
-            stream.point(0.25)
-        kinds = (kind for kind, _ in told)
-        assert "gap" in (next(kinds) for _ in range(40)), "who looks is told to load the past"
-        past = client.get("/api/streams/cam/past").json()
-        assert len(past["fine"]["t"]) == 500
-        assert [event["n"] for event in past["events"]] == [onset.number]
-
-
-@given(
-    steps=st.lists(st.tuples(st.floats(0.001, 9.0), st.floats(0.0, 2.0)), min_size=1, max_size=300),
-    width=st.sampled_from([0.5, 3.0]),
-)
-def test_bins_keep_every_peak_and_every_point(steps: list[tuple[float, float]], width: float) -> None:
-    curve, wall, errors = BinnedCurve(width, count=10_000), 1_000_000.0, []
-    for step, error in steps:
-        wall += step
-        errors.append(error)
-        curve.add(point(wall, error), 2)
-    packed = curve.packed()
-    assert max(packed["u"]) == round(1e4 * max(errors))
-    assert min(packed["l"]) == round(1e4 * min(errors))
-    assert sum(packed["c"]) == len(errors)
-    assert all(
-        low <= middle <= high for low, middle, high in zip(packed["l"], packed["e"], packed["u"], strict=True)
-    )
-    assert all(step > 0 for step in packed["n"])
-    assert sum(packed["n"]) == math.floor(wall / width)
-
-
-def test_days_of_a_stream_take_an_hours_memory() -> None:
-    curve = Curve()
-    for i in range(200_000):
-        curve.add(point(1e9 + i / 4, 0.2))
-    packed = curve.packed()
-    assert len(packed["fine"]["t"]) == pytest.approx(4 * FINE_SECONDS, abs=2)
-    assert [len(binned["n"]) for binned in packed["bins"]] == [BINS, BINS]
-
-
-def test_a_new_epoch_and_a_clock_set_back_break_the_curve() -> None:
-    curve = Curve()
-    assert [curve.add(point(100.0 + i, 0.2, epoch=i // 2)) for i in range(4)] == [2, 2, 6, 2]
-    assert curve.add(point(104.0, 0.5, epoch=1, ready=False)) == 1
-    curve.add(point(50.0, 0.3, epoch=1))
-    assert times(curve.packed()["fine"]["t"])[-1] == 50.0
-    assert sum(curve.packed()["bins"][0]["n"]) == 100

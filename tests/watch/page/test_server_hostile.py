@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ongebd.watch.server_limits import Limits
+from ongebd.watch.server.limits import Limits
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 FEED = b"GET /api/feed HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -111,7 +111,7 @@ def test_a_malformed_or_oversized_body_is_refused_and_changes_nothing(
             assert httpx.post(url, content=chunked, headers=kind).status_code == status
         except httpx.WriteError:
             assert status == 413, "refused while the client was still sending"
-    assert stream.sensitivity == 0.5
+    assert stream.now.sensitivity == 0.5
     assert lives(server)
 
 
@@ -125,7 +125,7 @@ def test_a_form_of_another_site_cannot_pose_as_json(watcher: Any, served: Callab
             headers={"Content-Type": kind},
         )
         assert answer.status_code == 415
-    assert stream.sensitivity == 0.5
+    assert stream.now.sensitivity == 0.5
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "SPY"])
@@ -202,7 +202,7 @@ def test_five_hundred_idle_connections_keep_nobody_out(watcher: Any, served: Cal
         assert lives(server)
         assert httpx.get(server.url + "api/streams").json()["streams"][0]["key"] == "cam"
         assert time.monotonic() - began < 2
-        assert len(server._runner.server_state.connections) <= Limits().connections
+        assert len(server.server_state.connections) <= Limits().connections
 
 
 def test_five_hundred_viewers_are_no_more_than_the_limit(watcher: Any, served: Callable[..., Any]) -> None:
@@ -257,11 +257,11 @@ def test_a_reader_that_stops_reading_is_cut_off_and_disturbs_nobody(
         with connected(server, receive_buffer=4096) as stuck, httpx.Client(base_url=server.url) as other:
             stuck.sendall(FEED)
             began = time.monotonic()
-            while not server._runner.server_state.tasks and time.monotonic() - began < 1:
+            while not server.server_state.tasks and time.monotonic() - began < 1:
                 time.sleep(0.05)  # until it is being served
             while time.monotonic() - began < 20:
                 assert other.get("/healthz").elapsed.total_seconds() < 2
-                if not server._runner.server_state.tasks:
+                if not server.server_state.tasks:
                     break
                 time.sleep(0.1)
             else:

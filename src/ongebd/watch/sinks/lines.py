@@ -3,76 +3,70 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 
 from ongebd.common.text import printable
-from ongebd.errors import OngebdError
+from ongebd.errors import OngebdError, os_errors
 from ongebd.output.naming import clock
-from ongebd.watch.hub import Hub
-from ongebd.watch.records import Dropped, Found, Record, Retuned, StateChanged
-from ongebd.watch.sinks.base import Complain, HubSink
+from ongebd.watch.records import Dropped, Found, Retuned, StateChanged
+from ongebd.watch.sink import Complain, HubSink
+from ongebd.watch.watcher import Watcher
 
 _SECONDS_BETWEEN_DROPS = 10.0
 
 
 class LineSink(HubSink):
-    """Writes lines, those of states and drops with a `#` in front.
+    """Writes lines; those of states, drops and sensitivities begin with `#`.
 
     Args:
         write: Takes a line without its end.
-        hub: Where records come from.
-        names: Of each stream's key its name.
-        complain: Who hears of trouble.
 
     Attributes:
-        gone: Set when whoever reads the lines went away.
+        reader_gone: Set when the reader of the lines went away.
     """
 
-    def __init__(
-        self, write: Callable[[str], object], hub: Hub, names: Mapping[str, str], complain: Complain
-    ) -> None:
-        super().__init__("lines", hub, (Found, StateChanged, Dropped, Retuned), complain, limit=16_384)
-        self.gone = threading.Event()
-        self._take = write
-        self._width = max((len(key) for key in names), default=0)
-        self._drops_told: dict[str, tuple[float, int]] = {}
+    def __init__(self, write: Callable[[str], object], watcher: Watcher, complain: Complain) -> None:
+        kinds = (Found, StateChanged, Dropped, Retuned)
+        super().__init__("lines", watcher.hub, kinds, complain, limit=16_384)
+        self.reader_gone = threading.Event()
+        self._write = write
+        self._width = max(len(key) for key in watcher.streams)
+        self._drops: dict[str, tuple[float, int]] = {}  # when a stream's were last shown, and how many
 
-    def handle(self, record: Record) -> None:
+    def handle(self, record: Found | StateChanged | Dropped | Retuned) -> None:
         """Write its line, if it has one."""
-        text = self._line(record)
-        if text is None or self.gone.is_set():
+        what = self._text(record)
+        if what is None or self.reader_gone.is_set():
             return
-        try:
-            self._take(text)
-        except BrokenPipeError:
-            self.gone.set()
-        except OSError as problem:
-            raise OngebdError(f"cannot write to standard output: {problem.strerror or problem}") from problem
-
-    def _line(self, record: Record) -> str | None:
-        who = record.stream.ljust(self._width)
         when = datetime.fromtimestamp(record.wall).astimezone().isoformat(" ", "milliseconds")
+        mark = "" if isinstance(record, Found) else "# "
+        try:
+            with os_errors("can't write to standard output", error=OngebdError):
+                self._write(f"{mark}{when}  {record.stream.ljust(self._width)}  {what}")
+        except BrokenPipeError:
+            self.reader_gone.set()
+
+    def _text(self, record: Found | StateChanged | Dropped | Retuned) -> str | None:
         match record:
             case Found(boundary=boundary):
                 score = f"{boundary.score:.{1 if abs(boundary.score) >= 1 else 2}f}"
                 times = f"{clock(boundary.time)}  onset {clock(boundary.onset)}"
-                return f"{when}  {who}  boundary {record.number} at {times}  score {score}"
+                return f"boundary {record.number} at {times}  score {score}"
             case StateChanged():
                 reason = f": {printable(record.reason)}" if record.reason else ""
-                return f"# {when}  {who}  {record.state}, epoch {record.epoch}{reason}"
+                return f"{record.state}, epoch {record.epoch}{reason}"
             case Dropped():
-                return self._drops(record, f"# {when}  {who}  ")
+                return self._drops_text(record)
             case Retuned():
-                return f"# {when}  {who}  sensitivity {record.sensitivity:g}"
-        return None
+                return f"sensitivity {record.sensitivity:g}"
 
-    def _drops(self, record: Dropped, begin: str) -> str | None:
-        """At most one line in a while; the first at once."""
-        then, told = self._drops_told.get(record.stream, (float("-inf"), 0))
+    def _drops_text(self, record: Dropped) -> str | None:
+        """The first drops are shown immediately, later ones now and then."""
+        then, shown = self._drops.get(record.stream, (float("-inf"), 0))
         if record.wall - then < _SECONDS_BETWEEN_DROPS:
             return None
-        self._drops_told[record.stream] = record.wall, record.total
-        new = record.total - told
-        frames = "1 frame" if new == 1 else f"{new} frames"
-        return f"{begin}{frames} dropped, for the model is too slow for it ({record.total} in all)"
+        self._drops[record.stream] = record.wall, record.total
+        new = record.total - shown
+        frames = f"{new} frame{'s' * (new != 1)}"
+        return f"can't keep up: dropped {frames} ({record.total} in all); try --fps 8"

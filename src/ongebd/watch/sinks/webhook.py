@@ -1,55 +1,46 @@
-"""Posts each boundary, clip and change of state to a URL as JSON, and tries again where that fails."""
+"""Posts each boundary, clip and change of state to a URL as JSON, and retries if that fails."""
 
 from __future__ import annotations
 
 import random
 import time
-from typing import TYPE_CHECKING
 
 from ongebd import __version__
 from ongebd.common.text import public_name
 from ongebd.errors import ConfigError, MissingExtraError, OngebdError
-from ongebd.watch.hub import Hub
-from ongebd.watch.records import Clip, Dropped, Found, Onset, Record, StateChanged
-from ongebd.watch.sinks.base import Complain, HubSink
-from ongebd.watch.sinks.records import record_line
+from ongebd.watch.records import Clip, Dropped, Found, Onset, StateChanged, record_line
+from ongebd.watch.sink import Complain, HubSink
+from ongebd.watch.watcher import Watcher
 
-if TYPE_CHECKING:
-    import httpx
-
-KINDS: tuple[type[Record], ...] = (Onset, Found, StateChanged, Dropped, Clip)
+Posted = Onset | Found | StateChanged | Dropped | Clip
 
 
 class WebhookSink(HubSink):
-    """Posts records as JSON, one a request, in their order. The body is a line of `RecordSink`.
+    """Posts records in order, one a request; the body is a line of `RecordSink`.
 
-    What the server answers with 5xx, 408 or 429, or does not answer, is tried again after 0.5, 1, 2, … s; any
-    other answer but 2xx is final. Redirects are not followed. Records that come meanwhile wait.
+    If the server doesn't answer, or answers 5xx, 408 or 429, the record is posted again after 0.5, 1, 2, … s.
+    Every other answer is final. Redirects are not followed. Records that come meanwhile wait.
 
     Args:
-        url: http or https; credentials in it become basic authentication.
-        hub: Where records come from.
-        complain: Who hears of trouble; the URL's credentials are not shown.
+        url: http or https; credentials in it become basic authentication, and are never shown.
         tries: How often a record is posted at most.
         timeout: Seconds for connecting, and for each read and write.
         first_delay: Seconds before the second try.
-        limit: Records that may wait.
 
     Raises:
-        ConfigError: The URL is none.
+        ConfigError: The URL is malformed.
         MissingExtraError: `httpx` is not installed.
     """
 
     def __init__(
         self,
         url: str,
-        hub: Hub,
+        watcher: Watcher,
         complain: Complain,
         *,
         tries: int = 6,
         timeout: float = 10.0,
         first_delay: float = 0.5,
-        limit: int = 1024,
     ) -> None:
         try:
             import httpx
@@ -59,28 +50,25 @@ class WebhookSink(HubSink):
         try:
             self._url = httpx.URL(url)
         except (httpx.InvalidURL, ValueError):
-            raise ConfigError(f"--webhook: {self._name} is no URL") from None
+            raise ConfigError(f"--webhook: {self._name} is not a valid URL") from None
         if self._url.scheme not in ("http", "https") or not self._url.host:
-            raise ConfigError(f"--webhook: {self._name} is no http or https URL")
-        self._chance = random.Random()
-        self._client: httpx.Client = httpx.Client(
-            timeout=timeout, headers={"User-Agent": f"ongebd/{__version__}"}
-        )
-        super().__init__("webhook", hub, KINDS, complain, limit=limit)
+            raise ConfigError(f"--webhook: {self._name} is not an http or https URL")
+        self._client = httpx.Client(timeout=timeout, headers={"User-Agent": f"ongebd/{__version__}"})
+        super().__init__("webhook", watcher.hub, (Onset, Found, StateChanged, Dropped, Clip), complain)
 
-    def handle(self, record: Record) -> None:
-        """Post a record, as often as it takes; only once when all is about to end."""
+    def handle(self, record: Posted) -> None:
+        """Post a record until it is taken; only once if the watch is ending."""
         body = record_line(record)
         for attempt in range(1, self._tries + 1):
             problem, final = self._post(body)
             if problem is None:
                 return
-            delay = self._first_delay * 2.0 ** (attempt - 1) * self._chance.uniform(0.5, 1.0)
+            delay = self._first_delay * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.0)
             if final or attempt == self._tries or self.ending.wait(min(30.0, delay)):
                 raise OngebdError(f"{self._name}: {problem} ({attempt} {'try' if attempt == 1 else 'tries'})")
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         self._client.close()
 
     def _post(self, body: object) -> tuple[str | None, bool]:
@@ -90,7 +78,7 @@ class WebhookSink(HubSink):
         began = time.monotonic()
         try:
             with self._client.stream("POST", self._url, json=body) as answer:
-                status = answer.status_code  # what it says besides is not read
+                status = answer.status_code  # the rest of the answer is not read
         except httpx.TimeoutException:
             return f"no answer for {time.monotonic() - began:.0f} s", False
         except httpx.HTTPError as problem:

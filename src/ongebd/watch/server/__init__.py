@@ -1,0 +1,177 @@
+"""`serve`: the page of a running watcher, over HTTP, in its own thread."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import socket
+import threading
+from collections.abc import Sequence
+from typing import Any, Self
+
+from ongebd.errors import ConfigError, MissingExtraError, OngebdError
+from ongebd.watch.watcher import Watcher
+
+try:
+    import uvicorn
+
+    from ongebd.watch.server.access import Access, Guard
+    from ongebd.watch.server.app import OPEN_PATHS, app
+    from ongebd.watch.server.feed import Feed
+    from ongebd.watch.server.limits import Limits, limited_protocol
+except ModuleNotFoundError as problem:
+    if (problem.name or "").startswith("ongebd"):
+        raise
+    raise MissingExtraError.of(problem.name, "live") from None
+
+_SEND_BUFFER = 128 * 1024
+_START_SECONDS = 10.0
+
+
+def serve(
+    watcher: Watcher,
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    token: str | None = None,
+    *,
+    names: Sequence[str] = (),
+    limits: Limits | None = None,
+) -> Server:
+    """Show a watcher on a web page until `Server.stop`.
+
+    Args:
+        watcher: It may be running already.
+        host: Address or name to listen on. Any but this machine's loopback needs a token.
+        port: 0 for any that is free; `Server.url` has it.
+        token: What a viewer must know: entered in a form, or sent as `Authorization: Bearer`.
+        names: More host names of the page, such as a proxy's.
+        limits: Of clients.
+
+    Raises:
+        ConfigError: The address is reachable from the network but there is no token, the token is too short,
+            or the port is out of range.
+        OngebdError: The address or port is not available.
+        MissingExtraError: Starlette or uvicorn is not installed.
+    """
+    if not 0 <= port <= 65535:
+        raise ConfigError(f"the port must be from 0 to 65535, not {port}")
+    limits = limits or Limits()
+    family, address = _resolved(host, port)
+    loopback = _ip(address[0]).is_loopback
+    if not loopback and token is None:
+        raise ConfigError(f"{host} is reachable from your network; set --token, or serve on 127.0.0.1")
+    known = {"localhost", *(name.lower() for name in names)}
+    if not loopback:
+        own = socket.gethostname().lower()
+        known |= {host.lower(), own, f"{own.partition('.')[0]}.local"} - {""}
+    access = Access(token)
+    listener = _listening(host, family, address)
+    access.cookie = f"ongebd_{listener.getsockname()[1]}"  # a host's ports share their cookies
+    feed = Feed(watcher)
+    guarded = Guard(
+        app(watcher, feed, access, limits),
+        access=access,
+        names=known,
+        loopback=loopback,
+        header_bytes=limits.header_bytes,
+        open_paths=OPEN_PATHS,
+    )
+    config = uvicorn.Config(
+        guarded,
+        loop="asyncio",
+        http=limited_protocol(limits),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="error",  # a client's nonsense is no reason for a message
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=max(1, int(limits.request_seconds)),
+        timeout_graceful_shutdown=2,
+        h11_max_incomplete_event_size=limits.header_bytes,
+    )
+    return Server(config, feed, listener)
+
+
+class Server(uvicorn.Server):
+    """A page that is being served in its own thread; made by `serve`, and a context manager.
+
+    Attributes:
+        url: Where a browser on this machine finds it.
+    """
+
+    def __init__(self, config: uvicorn.Config, feed: Feed, listener: socket.socket) -> None:
+        super().__init__(config)
+        address, port = listener.getsockname()[:2]
+        self.url = f"http://{_local_host(address)}:{port}/"
+        self._feed, self._listener = feed, listener
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ongebd-page", daemon=True)
+        self._thread.start()
+        if not self._ready.wait(_START_SECONDS) or not feed.alive:
+            self.stop()
+            raise OngebdError("the page's server did not start; try another address or port")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End all connections, and the server's threads; a second call does nothing."""
+        self.should_exit = True
+        self._thread.join()
+        self._listener.close()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start the feed too."""
+        await super().startup(sockets)
+        self._feed.start()
+        self._ready.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the feed first, or viewers would hold up the end."""
+        self._feed.close()
+        await super().shutdown(sockets)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self.serve([self._listener]))
+        finally:
+            self._ready.set()
+
+
+def _resolved(host: str, port: int) -> tuple[int, tuple[Any, ...]]:
+    """The family and socket address of a host; IPv4 if a name has both kinds."""
+    try:
+        found = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as problem:
+        raise OngebdError(f"{host!r} is not an address of this machine: {problem}; try 127.0.0.1") from None
+    family, _, _, _, address = min(found, key=lambda one: one[0] != socket.AF_INET)
+    return family, address
+
+
+def _listening(host: str, family: int, address: tuple[Any, ...]) -> socket.socket:
+    try:
+        listener = socket.create_server(address, family=family, backlog=512)
+    except OSError as problem:
+        why = os.strerror(problem.errno) if problem.errno else str(problem)
+        raise OngebdError(f"{host}:{address[1]}: {why}; choose another address or port") from None
+    # Connections inherit it: what a slow reader can leave in the kernel.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+    listener.setblocking(False)
+    return listener
+
+
+def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    return ipaddress.ip_address(address.partition("%")[0])
+
+
+def _local_host(address: str) -> str:
+    bound = _ip(address)
+    if bound.is_unspecified:
+        return "127.0.0.1" if bound.version == 4 else "[::1]"
+    return f"[{address}]" if bound.version == 6 else address

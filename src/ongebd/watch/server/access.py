@@ -1,0 +1,220 @@
+"""Who may look: the token and the sessions, and which requests a web page of someone else could have sent."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Literal
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ongebd.errors import ConfigError
+
+Answer = Literal["right", "wrong", "wait"]
+
+SESSION_SECONDS = 30 * 24 * 3600
+_SHORTEST_TOKEN = 8
+_MOST_SESSIONS = 1024
+_MOST_NETWORKS = 1024
+_FREE_TRIES = 5.0
+_SECONDS_A_TRY = 10.0
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class Access:
+    """Checks tokens and sessions. For one thread only.
+
+    Sessions are ours, not those of Starlette's middleware: its signed cookies stay valid after a sign-out.
+
+    Args:
+        token: What a client must know; None: everyone may look.
+        cookie: The session cookie's name.
+        clock: Seconds that never step back.
+
+    Raises:
+        ConfigError: The token is short enough to guess, or no header can carry it.
+    """
+
+    def __init__(
+        self, token: str | None, cookie: str = "ongebd", clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        if token is not None and (len(token) < _SHORTEST_TOKEN or not all("!" <= c <= "~" for c in token)):
+            raise ConfigError(
+                f"the token must have at least {_SHORTEST_TOKEN} visible ASCII characters, without blanks; "
+                'make one with: python -c "import secrets; print(secrets.token_urlsafe())"'
+            )
+        self.cookie = cookie
+        self._digest = None if token is None else _digest(token)
+        self._clock = clock
+        self._sessions: OrderedDict[bytes, float] = OrderedDict()
+        self._tries: OrderedDict[str, tuple[float, float]] = OrderedDict()  # left, and when that was
+
+    @property
+    def needed(self) -> bool:
+        """Whether a token is needed."""
+        return self._digest is not None
+
+    def check(self, token: str, address: str) -> Answer:
+        """Compare a token, in constant time; "wait" (without comparing) after too many wrong ones.
+
+        Each network has five tries, and another one every ten seconds.
+        """
+        if self._digest is None:
+            return "right"
+        network, now = _network(address), self._clock()
+        left, then = self._tries.get(network, (_FREE_TRIES, now))
+        left = min(_FREE_TRIES, left + (now - then) / _SECONDS_A_TRY)
+        if left < 1:
+            return "wait"
+        if hmac.compare_digest(_digest(token), self._digest):
+            return "right"
+        self._tries[network] = left - 1, now
+        self._tries.move_to_end(network)
+        if len(self._tries) > _MOST_NETWORKS:
+            self._tries.popitem(last=False)
+        return "wrong"
+
+    def open_session(self) -> str:
+        """A new secret, for the cookie of a browser that gave the right token."""
+        secret = secrets.token_urlsafe(32)
+        self._sessions[_digest(secret)] = self._clock() + SESSION_SECONDS
+        if len(self._sessions) > _MOST_SESSIONS:
+            self._sessions.popitem(last=False)
+        return secret
+
+    def has_session(self, headers: Headers) -> bool:
+        """Whether a request's cookie belongs to an open session."""
+        return self._sessions.get(self._secret(headers), 0.0) > self._clock()
+
+    def close_session(self, headers: Headers) -> None:
+        """Forget the session of a request's cookie."""
+        self._sessions.pop(self._secret(headers), None)
+
+    def _secret(self, headers: Headers) -> bytes:
+        return _digest(cookie_parser(headers.get("cookie", "")).get(self.cookie, ""))
+
+
+class Guard:
+    """ASGI middleware: refuses requests that may not come in, and adds strict headers to every answer.
+
+    A web page of someone else in the user's browser is refused by the Host header, which it would have to
+    forge (DNS rebinding), and by the Origin and Sec-Fetch headers, which browsers set and pages can't.
+    Starlette's own middleware is not enough here. `TrustedHostMiddleware` takes names, but not "any IP
+    address". `CORSMiddleware` adds headers to the answer, but still runs the request.
+
+    Args:
+        names: Host names of the service, lower case, besides addresses.
+        loopback: Whether only addresses of loopback are allowed in the Host header.
+        header_bytes: The most in a request. (uvicorn limits only headers that come in pieces.)
+        open_paths: What can be read without the token.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        access: Access,
+        names: Iterable[str],
+        loopback: bool,
+        header_bytes: int,
+        open_paths: Iterable[str],
+    ) -> None:
+        self._app, self._access, self._header_bytes = app, access, header_bytes
+        self._names, self._loopback, self._open = frozenset(names), loopback, frozenset(open_paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        refusal = self._refusal(scope)
+        await (refusal or self._app)(scope, receive, send_safely)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers, method = Headers(scope=scope), scope["method"]
+        size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+        if size + len(scope["raw_path"]) + len(scope["query_string"]) > self._header_bytes:
+            return PlainTextResponse("The headers are too large.\n", 431, {"Connection": "close"})
+        if not self._knows_host(headers.get("host", "")):
+            return PlainTextResponse("Unknown host name.\n", 403)
+        if method not in ("GET", "HEAD", "POST"):
+            return PlainTextResponse("Use GET, HEAD or POST.\n", 405, {"Allow": "GET, HEAD, POST"})
+        if not _same_origin(headers, method):
+            return PlainTextResponse("Requests from other sites are refused.\n", 403)
+        if not self._access.needed or scope["path"] in self._open or self._access.has_session(headers):
+            return None
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and token:
+            answer = self._access.check(token.strip(), client_address(scope))
+            if answer == "right":
+                return None
+            if answer == "wait":
+                return PlainTextResponse("Too many wrong tokens; wait.\n", 429, {"Retry-After": "10"})
+        elif scope["path"] == "/" and method in ("GET", "HEAD"):
+            return RedirectResponse("login", 303)
+        return PlainTextResponse("Token required.\n", 401, {"WWW-Authenticate": "Bearer"})
+
+    def _knows_host(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+            return name in self._names or ipaddress.ip_address(name).is_loopback or not self._loopback
+        except ValueError:  # malformed, or a name that is not ours
+            return False
+
+
+def client_address(scope: Scope) -> str:
+    """Where a request came from, as the socket says; headers are not trusted."""
+    client = scope.get("client")
+    return client[0] if client else "unknown"
+
+
+def _same_origin(headers: Headers, method: str) -> bool:
+    """Whether the page that sent a request, if one did, is ours. Programs send neither header."""
+    origin = headers.get("origin")
+    if origin is not None and origin.lower().partition("://")[2] != headers["host"].lower():
+        return False
+    site = headers.get("sec-fetch-site", "none")
+    if site in ("none", "same-origin"):
+        return True
+    return method != "POST" and headers.get("sec-fetch-mode") == "navigate"  # a link to our page is harmless
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
+
+
+def _network(address: str) -> str:
+    """An IPv4 address, or the /64 network of an IPv6 one, all of which one client may have."""
+    try:
+        known = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(known, ipaddress.IPv4Address):
+        return str(known)
+    return str(known.ipv4_mapped or ipaddress.ip_network((known, 64), strict=False))

@@ -1,0 +1,234 @@
+"""The routes: the page, its data, and what it may change."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+import os
+import stat
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import (
+    FileResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
+
+from ongebd.errors import OngebdError
+from ongebd.watch.server.access import SESSION_SECONDS, Access, client_address
+from ongebd.watch.server.feed import Feed
+from ongebd.watch.server.limits import Limits
+from ongebd.watch.stream import WatchedStream
+from ongebd.watch.watcher import Watcher
+
+PAGE = Path(__file__).parents[1] / "page"
+OPEN_PATHS = {"/login", "/healthz", *(f"/{path.name}" for path in PAGE.iterdir() if path.suffix != ".html")}
+"""What needs no token: the form with its style, and the health check."""
+_MESSAGES = {
+    "right": "",
+    "wrong": "That is not the token.",
+    "wait": "Too many wrong tokens. Wait ten seconds, then try again.",
+}
+_KEEP_FOR_A_DAY = {"Cache-Control": "private, max-age=86400"}
+
+
+def app(watcher: Watcher, feed: Feed, access: Access, limits: Limits) -> Starlette:
+    """The application, without its guard."""
+    routes = _Routes(watcher, feed, access, limits)
+    return Starlette(
+        routes=[
+            Route("/login", routes.show_form),
+            Route("/login", routes.log_in, methods=["POST"]),
+            Route("/logout", routes.log_out, methods=["POST"]),
+            Route("/healthz", routes.health),
+            Route("/metrics", routes.metrics),
+            Route("/api/streams", routes.streams),
+            Route("/api/feed", routes.follow),
+            Route("/api/streams/{key}/past", routes.past),
+            Route("/api/streams/{key}/thumbnails/{number:int}", routes.thumbnail),
+            Route("/api/streams/{key}/clips/{number:int}", routes.clip),
+            Route("/api/streams/{key}/sensitivity", routes.retune, methods=["POST"]),
+            Mount("/", _Page(directory=PAGE, html=True)),
+        ],
+        middleware=[Middleware(GZipMiddleware, compresslevel=4)],
+        max_body_size=limits.body_bytes,
+    )
+
+
+class _Page(StaticFiles):
+    """The page's files. A browser may keep them, but must ask each time whether they have changed."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers.setdefault("Cache-Control", "no-store" if path == "." else "no-cache")
+        return response
+
+
+class _Routes:
+    """All handlers, over one watcher."""
+
+    def __init__(self, watcher: Watcher, feed: Feed, access: Access, limits: Limits) -> None:
+        self._watcher, self._feed, self._access, self._limits = watcher, feed, access, limits
+        self._login = (PAGE / "login.html").read_text("utf-8")
+        self._viewers = 0
+
+    async def show_form(self, request: Request) -> Response:
+        """The form that asks for the token."""
+        return self._form("right") if self._access.needed else RedirectResponse(".", 303)
+
+    async def log_in(self, request: Request) -> Response:
+        """Take a token; the right one opens a session."""
+        fields = parse_qs((await _body(request)).decode("utf-8", "replace"))
+        answer = self._access.check(fields.get("token", [""])[0].strip(), client_address(request.scope))
+        if answer != "right":
+            return self._form(answer)
+        response = RedirectResponse(".", 303)
+        if self._access.needed:
+            response.set_cookie(
+                self._access.cookie,
+                self._access.open_session(),
+                max_age=SESSION_SECONDS,
+                httponly=True,
+                samesite="strict",
+                secure=request.url.scheme == "https",
+            )
+        return response
+
+    async def log_out(self, request: Request) -> Response:
+        """End the session."""
+        self._access.close_session(request.headers)
+        response = Response(status_code=204)
+        response.delete_cookie(self._access.cookie, httponly=True, samesite="strict")
+        return response
+
+    async def health(self, request: Request) -> Response:
+        """Whether the service works: 200 or 503."""
+        return PlainTextResponse("ok\n") if self._feed.alive else PlainTextResponse("no feed\n", 503)
+
+    async def metrics(self, request: Request) -> Response:
+        """Counters in the text format of Prometheus."""
+        text = await asyncio.to_thread(self._watcher.metrics)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def streams(self, request: Request) -> Response:
+        """The streams and their status."""
+        return JSONResponse({**self._feed.overview(), "token": self._access.needed})
+
+    async def past(self, request: Request) -> Response:
+        """The last hour of a stream."""
+        return Response(await self._feed.past(self._stream(request).key), media_type="application/json")
+
+    async def follow(self, request: Request) -> Response:
+        """Everything from now on, as server-sent events; `after` or Last-Event-ID says where to go on.
+
+        The batches are bytes that all clients share, so a plain stream does. (The package sse-starlette would
+        format each event for each client, and patches uvicorn's shutdown for the whole process.)
+        """
+        if self._viewers >= self._limits.viewers:
+            return PlainTextResponse("Too many viewers.\n", 503, {"Retry-After": "30"})
+        after = request.headers.get("last-event-id", request.query_params.get("after", ""))
+        run, _, number = after.partition("-")
+        # A number of another run, or nonsense: the client is told that it lost everything.
+        known = run == self._feed.run and number.isascii() and number.isdecimal() and len(number) < 16
+        self._viewers += 1
+        return _Viewing(self._feed.follow(int(number) if known else -1), self._viewer_left)
+
+    def _viewer_left(self) -> None:
+        self._viewers -= 1
+
+    async def thumbnail(self, request: Request) -> Response:
+        """The picture of a boundary, from the watcher's memory."""
+        picture = self._stream(request).thumbnail(request.path_params["number"])
+        if picture is None:
+            raise HTTPException(404, "This picture is not kept any more.")
+        # The page adds the run to the address: a boundary's picture never changes within a run.
+        return Response(picture, media_type="image/jpeg", headers=_KEEP_FOR_A_DAY)
+
+    async def clip(self, request: Request) -> Response:
+        """The clip of a boundary, from the file that was written for it, in ranges if asked."""
+        path = self._stream(request).clip(request.path_params["number"])
+        status = None if path is None else await asyncio.to_thread(_regular, path)
+        if path is None or status is None:
+            raise HTTPException(404, "There is no such clip, or it is not kept any more.")
+        return FileResponse(
+            path,
+            headers=_KEEP_FOR_A_DAY,
+            media_type="video/mp4",
+            filename=path.name,
+            stat_result=status,
+            content_disposition_type="inline",
+        )
+
+    async def retune(self, request: Request) -> Response:
+        """Set a stream's sensitivity: {"sensitivity": 0.1 … 0.9}."""
+        stream = self._stream(request)
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise HTTPException(415, "Send JSON, with Content-Type: application/json")
+        try:
+            value = json.loads(await _body(request))["sensitivity"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            value = None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.1 <= value <= 0.9:
+            raise HTTPException(422, 'send {"sensitivity": a number from 0.1 to 0.9}')
+        try:
+            await asyncio.to_thread(stream.set_sensitivity, float(value))
+        except OngebdError as problem:
+            raise HTTPException(409, str(problem)) from None
+        return JSONResponse({"sensitivity": value})
+
+    def _stream(self, request: Request) -> WatchedStream:
+        stream = self._watcher.streams.get(request.path_params["key"])
+        if stream is None:
+            raise HTTPException(404, "There is no such stream.")
+        return stream
+
+    def _form(self, answer: str) -> Response:
+        text = self._login.replace("<!--message-->", html.escape(_MESSAGES[answer]))
+        status = {"right": 200, "wrong": 401, "wait": 429}[answer]
+        # With no-referrer a browser would send the form with the origin "null", like a form of another site.
+        headers = {"Referrer-Policy": "same-origin"} | ({"Retry-After": "10"} if answer == "wait" else {})
+        return Response(text, status, headers, media_type="text/html")
+
+
+class _Viewing(StreamingResponse):
+    """Server-sent events; `left` is called when they end, however they do."""
+
+    def __init__(self, events: AsyncIterator[bytes], left: Callable[[], None]) -> None:
+        super().__init__(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+        self._left = left
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._left()
+
+
+async def _body(request: Request) -> bytes:
+    try:
+        return await request.body()
+    except ClientDisconnect:
+        raise HTTPException(400, "The request broke off.") from None
+
+
+def _regular(path: Path) -> os.stat_result | None:
+    """The status of a file, unless it is gone, or a link or something else has replaced it."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status if stat.S_ISREG(status.st_mode) else None

@@ -1,0 +1,176 @@
+"""A file of JSON lines with what a watcher sees, replaced before it grows too large or too old."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from ongebd import __version__
+from ongebd.common.settings import Range, check_fields
+from ongebd.common.text import printable, public_name
+from ongebd.errors import ConfigError, OngebdError
+from ongebd.output import JsonlWriter, RunEnd, RunHeader, writing
+from ongebd.output.writer import rounded
+from ongebd.watch.records import Clip, Dropped, Found, Onset, Point, Retuned, StateChanged, record_line
+from ongebd.watch.sink import Complain, HubSink
+from ongebd.watch.sinks.folder import file_time
+from ongebd.watch.watcher import Watcher
+
+Written = Onset | Found | StateChanged | Dropped | Retuned | Clip | Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rotation:
+    """When a file is replaced, and how many old ones are kept.
+
+    Raises:
+        ConfigError: A number is out of range.
+    """
+
+    size: Annotated[int, Range(least=1024)] = 64 * 1024 * 1024
+    """Bytes of a file."""
+
+    seconds: Annotated[float, Range(above=0)] = 86_400.0
+    files: Annotated[int, Range(least=0)] = 30
+
+    def __post_init__(self) -> None:
+        check_fields(self, "jsonl_")
+
+
+class RecordSink(HubSink):
+    """Writes each boundary and change of state as a line of JSON, with the schema of `ongebd detect`.
+
+    Each file begins with a header and ends with an end record, so that it can be read by itself
+    (`ongebd.output.jsonl.read_jsonl`). The newest file has the given name; older ones also have the time at
+    which they were put aside: `seen.jsonl`, `seen-20261128T080000.123Z.jsonl`.
+
+    Args:
+        path: Of the newest file. An existing file is put aside, not overwritten.
+        points: Whether to write a line for each decided frame too.
+
+    Raises:
+        ConfigError: Something else than a file is there.
+        OngebdError: The file can't be written.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        watcher: Watcher,
+        complain: Complain,
+        *,
+        rotation: Rotation | None = None,
+        points: bool = False,
+    ) -> None:
+        kinds = (Onset, Found, StateChanged, Dropped, Retuned, Clip, *([Point] if points else []))
+        super().__init__("jsonl", watcher.hub, kinds, complain, limit=16_384)
+        self._path, self._watcher, self._rotation = path, watcher, rotation or Rotation()
+        self._names = {key: public_name(stream.name) for key, stream in watcher.streams.items()}
+        self._epochs: dict[str, int] = {}
+        self._complete = dict.fromkeys(self._names, False)
+        self._out: JsonlWriter | None = None
+        self._boundaries = self._frames_before = 0
+        self._began = 0.0
+        self._open()
+
+    def handle(self, record: Written) -> None:
+        """Write a record, into a new file if the old one is full or too old."""
+        lines = [record_line(record)]
+        if isinstance(record, StateChanged):
+            lines += self._epoch_line(record)
+        old = self._watcher.clock.wall() - self._began >= self._rotation.seconds
+        if self._out is not None:
+            full = self._out.size >= self._rotation.size
+            if old or full or not self._path.exists():
+                self._close_file(complete=False)
+        (self._out or self._open()).write(*lines)
+        self._boundaries += isinstance(record, Found)
+
+    def close(self) -> None:
+        """Write the end record."""
+        try:
+            self._close_file(complete=all(self._complete.values()))
+        except OngebdError as problem:
+            self.failed += 1
+            self._complain(f"{self.name}: {problem}")
+
+    def _epoch_line(self, change: StateChanged) -> list[dict[str, Any]]:
+        self._complete[change.stream] = change.state == "ended" and change.reason != "stopped"
+        if change.state != "live" or change.epoch <= self._epochs.get(change.stream, 0):
+            return []
+        self._epochs[change.stream] = change.epoch
+        return [
+            {
+                "type": "epoch",
+                "stream": change.stream,
+                "epoch": change.epoch,
+                "time": 0.0,
+                "reason": change.reason or "reconnected to the source",
+                "wall": rounded(change.wall),
+            }
+        ]
+
+    def _open(self) -> JsonlWriter:
+        """Begin a file. If its first lines can't be written, the next record begins it again."""
+        self._put_aside()
+        self._boundaries, self._frames_before = 0, self._frames()
+        self._began = self._watcher.clock.wall()
+        settings = asdict(self._watcher.config)
+        model = self._watcher.model.name
+        header = RunHeader(", ".join(self._names.values()), model, settings, 0, 0, __version__)
+        with writing(self._path, "--jsonl"):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            out = JsonlWriter(self._path, header, "--jsonl")
+            out.write({"type": "streams", "streams": self._names, "wall": rounded(self._began)})
+        except OngebdError:
+            with contextlib.suppress(OSError):  # the first error is enough
+                self._path.unlink()
+            raise
+        self._out = out
+        return out
+
+    def _close_file(self, *, complete: bool) -> None:
+        out, self._out = self._out, None
+        if out is not None:
+            seconds = self._watcher.clock.wall() - self._began
+            out.close(RunEnd(complete, seconds, self._frames() - self._frames_before, self._boundaries))
+
+    def _frames(self) -> int:
+        return sum(stream.decided_frames for stream in self._watcher.streams.values())
+
+    # The handlers of `logging` can't do this: they overwrite old files by number, know no first and last
+    # line of a file, and raise nothing when a disk is full.
+    def _put_aside(self) -> None:
+        check_recordable(self._path)
+        with writing(self._path, "--jsonl"):
+            if not self._path.exists() or self._path.stat().st_size == 0:
+                return
+            stem, suffix = self._path.stem, self._path.suffix
+            when = file_time(self._watcher.clock.wall())
+            aside, number = self._path.with_name(f"{stem}-{when}{suffix}"), 1
+            while aside.exists():
+                number += 1
+                aside = self._path.with_name(f"{stem}-{when}.{number:03d}{suffix}")
+            self._path.replace(aside)
+            ours = re.compile(rf"{re.escape(stem)}-\d{{8}}T\d{{6}}\.\d{{3}}Z(\.\d+)?{re.escape(suffix)}")
+            older = sorted(path for path in self._path.parent.iterdir() if ours.fullmatch(path.name))
+            for surplus in older[: max(0, len(older) - self._rotation.files)]:
+                surplus.unlink(missing_ok=True)
+
+
+def check_recordable(path: Path) -> None:
+    """Refuse to record where something else than a file is: it would be moved away.
+
+    Raises:
+        ConfigError: It is a folder, a device or a pipe.
+        OngebdError: It can't be read.
+    """
+    with writing(path, "--jsonl"):
+        other = path.exists() and not path.is_file()
+    if other:
+        what = "a folder" if path.is_dir() else "not a regular file"
+        raise ConfigError(f"--jsonl {printable(str(path))} is {what}; name a file, existing or new")
