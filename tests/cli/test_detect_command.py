@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ongebd.cli import main
+from ongebd.cli import app, main
+from ongebd.cli.help import SHORT
 from ongebd.detector import load
 from ongebd.output import read_jsonl
 
@@ -321,22 +323,39 @@ def test_a_video_shorter_than_the_cold_start_has_an_empty_result(
     assert (header["type"], end["type"], end["boundaries"], end["frames"]) == ("header", "end", 0, 1)
 
 
-def test_help_names_every_option_of_the_stream() -> None:
-    done = run("detect", "--help")
-    assert done.returncode == 0
-    for option in (
-        "--sensitivity",
-        "--tau",
-        "--delta",
-        "--window",
+def options_of(*arguments: str) -> set[str]:
+    done = run(*arguments)
+    assert done.returncode == 0, done.stderr
+    return set(re.findall(r"^│[ *]*(--[a-z-]+)", done.stdout, re.MULTILINE))
+
+
+COMMANDS = [name for name in app if not name.startswith("-")]
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "experiment figure", "experiment run"])
+def test_help_shows_at_most_twelve_options_and_help_all_every_one(command: str) -> None:
+    few, every = options_of(*command.split(), "--help"), options_of(*command.split(), "--help-all")
+    assert len(few) <= 12
+    assert few <= every
+    for option in re.findall("[a-z-]+", SHORT.get(command.split()[-1], "")):
+        assert f"--{option}" in few
+
+
+@pytest.mark.parametrize("command", ["detect", "watch"])
+def test_help_does_not_offer_what_the_model_does_not_use(command: str) -> None:
+    every = options_of(command, "--help-all")
+    immediate = options_of(command, "--model", "immediate", "--help-all")
+    window_mean = options_of(command, "--help-all", "--model=window-mean")
+    assert {"--tau", "--delta", "--rearm"} <= every
+    assert immediate < every
+    assert {"--tau", "--delta"} <= window_mean - immediate
+    assert "--rearm" in immediate - window_mean
+    assert {
         "--fps",
-        "--out",
-        "--format",
-        "--plot",
-        "--model",
-        "--device",
-    ):
-        assert option in done.stdout
+        "--sensitivity",
+        "--out" if command == "detect" else "--clips",
+    } <= immediate & window_mean
+    assert options_of(command, "--model", "no-such", "--help-all") == every
 
 
 def test_importing_the_package_brings_no_heavy_library() -> None:

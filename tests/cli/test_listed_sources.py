@@ -47,5 +47,5 @@ def test_a_list_that_cannot_be_read_or_names_nothing_is_refused_in_one_line(
     assert capsys.readouterr().err.endswith("none.txt: can't read: No such file or directory\n")
     (tmp_path / "empty.txt").write_text("\n")
     assert main([command, "--list", str(tmp_path / "empty.txt"), *out]) == 2
-    assert capsys.readouterr().err.startswith("ongebd: no source given")
+    assert capsys.readouterr().err.startswith("ongebd: no source:")
     assert not (tmp_path / "out").exists()

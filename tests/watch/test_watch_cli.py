@@ -86,7 +86,7 @@ def test_a_source_that_is_refused_is_told_in_a_line_and_the_others_go_on(clip, t
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "no source given"),
+        ([], "no source:"),
         (["camera:0", "--exec", "echo {x}"], "unknown field {x}"),
         (["camera:0", "--exec", "echo {clip}"], "--exec: {clip} needs --clips FOLDER"),
         (["camera:0", "--jsonl", "x.jsonl", "--clips", "x", "--exec", "echo {x}"], "unknown field {x}"),

@@ -32,39 +32,39 @@ def bench(
     out: Annotated[Path | None, Parameter(alias="-o")] = None,
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
 ) -> int:
-    """Measure how fast the methods are on this machine, with torch's own way beside each in the same run.
+    """Measure how fast the methods are on this machine, beside torch's own way in the same run.
 
-    Parameters, operations, frames a second and latencies of one stream; many streams; and with --video a file
-    from its beginning to its end. Everything is made ready first and then measured in turns. The paper's
-    methods have random weights, on which speed does not depend. Ctrl-C gives what was measured until then.
+    Parameters, operations, frames per second and latencies of one stream; many streams; and with --video a
+    whole file. Every method is prepared first and then measured in turns. The paper's methods get random
+    weights, which do not affect speed. Ctrl-C shows what was measured until then.
 
     Parameters
     ----------
     methods
-        Names with commas between, as `ongebd models` lists them, without FOLDER for random weights. Default:
-        the default model, window-mean, persistence, the paper's five, and PySceneDetect and TransNetV2.
+        Comma-separated names, as in `ongebd models`, without FOLDER for random weights. [the default model,
+        window-mean, persistence, the paper's five, PySceneDetect and TransNetV2]
     device
         cpu, cuda or cuda:N.
     runtime
         What runs networks on the CPU: onnxruntime or openvino.
     precision
-        In what networks compute. CPU: float32, or with openvino bfloat16; GPU: float16, bfloat16 or float32.
-        Default: float32 on the CPU, float16 on a GPU.
+        Number format of the networks. CPU: float32, or bfloat16 with openvino; GPU: float16, bfloat16 or
+        float32. [CPU: float32, GPU: float16]
     streams
-        How many at once, with commas between; 0 for none. Default: 1,4,16 on the CPU, 1,16,64,256 on a GPU.
+        Numbers of parallel streams, comma-separated; 0 for none. [CPU: 1,4,16, GPU: 1,16,64,256]
     video
-        A file to be read from its beginning to its end.
+        A file to read from beginning to end.
     repeats
-        Turns; medians are taken of them.
+        Turns; results are medians of them.
     seconds
-        Of each measurement in a turn.
+        Length of a measurement in a turn.
     threads
         CPU threads for one frame's inference.
     out
         Folder for bench.md, bench.json and bench.png.
     quiet
         No progress.
-    """  # noqa: D405, D411, D416 - `methods` is a parameter, and no section
+    """  # noqa: D405, D411, D416 - `methods` is a parameter, not a section
     if out is not None:
         check_folder(out)
     many = streams if streams is not None else CPU_STREAMS if device == "cpu" else GPU_STREAMS

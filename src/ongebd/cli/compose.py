@@ -44,48 +44,48 @@ def compose(
 ) -> int:
     """Make videos with known event boundaries out of clips.
 
-    Writes into --out: *.mp4, labels.json (for `ongebd evaluate --labels`), composites.json with the kind of
-    each boundary and of each distractor, a list of ids for each part of the split, and contact-sheet.png to
-    look at. The same clips, seed and version give the same bytes. Kinds of boundary: cut, jump, action,
-    dissolve, fade, speed, reverse, framing, stop, start, and natural where --labels are given. Distractors,
-    which are not labelled: shake, pan, exposure, flash, noise, compression, freeze, overlay, zoom.
+    Writes to --out: *.mp4, labels.json (for `ongebd evaluate --labels`), composites.json with the kind of
+    each boundary and distractor, a list of ids for each part of the split, and contact-sheet.png. The same
+    clips, seed and version give the same bytes. Kinds of boundary: cut, jump, action, dissolve, fade, speed,
+    reverse, framing, stop, start, and natural with --labels. Distractors, which are not labelled: shake, pan,
+    exposure, flash, noise, compression, freeze, overlay, zoom.
 
-    Exit status: 0; 2 if something was refused; 130 after Ctrl-C (the labels list the videos that are done).
+    After Ctrl-C the labels list the finished videos.
 
     Parameters
     ----------
     clips
-        Folders of video files, searched with their sub-folders, and video files.
+        Video files, and folders of video files with their sub-folders.
     out
-        Folder for everything; it must be empty, and is made if it is not there.
+        Folder for all results; must be empty.
     videos
-        How many, over all parts of the split.
+        Number of videos, over all parts of the split.
     minutes
-        Make as many videos as last so long together, instead of --videos.
+        Total length of the videos, instead of --videos.
     seed
-        Of everything but the split.
+        Seed of everything but the split.
     split
-        Three shares for training, validation and test; train, val or test for one of these alone; or all.
-        Clips are parted, by their names, and clips of one setting stay together.
+        Three shares for training, validation and test; or train, val or test for one of them; or all. Clips
+        are divided by their names, and clips of one setting stay together.
     split_seed
-        Of the split.
+        Seed of the split.
     boundaries
-        Kinds with commas between them, all or none.
+        Comma-separated kinds, all, or none.
     distractors
-        Likewise.
+        Comma-separated kinds, all, or none.
     seconds
         The shortest and the longest video.
     motion
-        What is shown between boundaries: any stretch, calm ones or still pictures; the latter two are for
-        --boundaries none, where calm is the default.
+        What is shown between boundaries: any stretch, calm stretches, or still pictures. calm and still need
+        --boundaries none, whose default is calm.
     size
         Shorter side, pixels.
     fps
-        Frames a second.
+        Frames per second.
     crf
         Quality of the H.264 files, 0 (best) to 51.
     labels
-        Labels of the clips, as `ongebd evaluate` takes them; ids are file names without ending.
+        Labels of the clips, as for `ongebd evaluate`; ids are file names without ending.
     groups
         CSV with the columns file and group, or JSON: clips of one group show the same setting.
     contact_sheet
@@ -93,10 +93,10 @@ def compose(
     workers
         Processes.
     quiet
-        No progress, no summary; warnings only.
+        Only warnings.
     """
     if not clips:
-        raise ConfigError("no clips given: name a folder of video files (see: ongebd compose --help)")
+        raise ConfigError("no clips: name a folder of video files (see: ongebd compose --help)")
     config = ComposeConfig(
         videos=videos,
         minutes=minutes,
@@ -112,7 +112,7 @@ def compose(
         crf=crf,
     )
     if workers < 1:
-        raise ConfigError(f"--workers must be 1 or more, not {workers}")
+        raise ConfigError(f"--workers must be at least 1, not {workers}")
     check_empty(out)
     made: list[CompositeVideo] = []
     with Progress(quiet=quiet, lines=True) as progress:
@@ -158,5 +158,5 @@ def _two_numbers(text: str) -> tuple[float, float]:
     try:
         shortest, longest = (float(part) for part in text.split(","))
     except ValueError:
-        raise ConfigError(f"--seconds {text}: give the shortest and the longest video, as in 8,40") from None
+        raise ConfigError(f"--seconds {text}: use the shortest and the longest video, such as 8,40") from None
     return shortest, longest

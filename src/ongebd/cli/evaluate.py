@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.text import Text
-
+from ongebd.cli.progress import Progress
 from ongebd.cli.tables import print_tables
 from ongebd.common.text import printable
 from ongebd.data.labels import read_ids, read_labels
@@ -44,33 +42,33 @@ def evaluate(
     Parameters
     ----------
     labels
-        Labels: a Kinetics-GEBD or TAPOS pickle, the raw Kinetics-GEBD annotation, or CSV or JSON.
+        A Kinetics-GEBD or TAPOS pickle, the raw Kinetics-GEBD annotation, or CSV or JSON.
     predictions
-        Predictions: a folder or file that `ongebd detect` wrote, or a pickle, JSON or CSV of times by id.
+        A folder or file that `ongebd detect` wrote, or a pickle, JSON or CSV of times by id.
     compare
-        Another system's predictions, to be compared on the same videos (paired bootstrap).
+        Another system's predictions, compared on the same videos (paired bootstrap).
     dataset
-        Which set's rules hold; auto goes by the file.
+        Whose rules apply; auto decides by the file.
     score
-        Which moment of a boundary is scored: the centre, as in the paper, or the onset.
+        The scored moment of a boundary: the centre, as in the paper, or the onset.
     out
         Folder for report.md, report.json and the pictures.
     missing
-        What a video without a prediction does: count its boundaries as missed, or skip it.
+        For a video without a prediction: count its boundaries as missed, or skip it.
     min_consistency
-        Leave out videos whose annotators agree less. Default: 0.3 for kinetics-gebd, else 0, which keeps all.
+        Skip videos whose annotators agree less. [0.3 for kinetics-gebd, else 0]
     ids
-        CSV file whose first column lists the videos to be scored, such as the official TAPOS set.
+        CSV file whose first column lists the videos to score, such as the official TAPOS set.
     id_pattern
-        Regular expression with one group that takes a label's id out of a prediction's, where they differ.
+        Regular expression whose one group finds a label's id in a prediction's id, if they differ.
     unit
-        What times in a pickle, JSON or CSV of predictions are in.
+        Unit of times in a pickle, JSON or CSV of predictions.
     generation
-        How the raw Kinetics-GEBD annotation is converted: exact midpoints (2022) or whole frames (2021).
+        Conversion of the raw Kinetics-GEBD annotation: exact midpoints (2022) or whole frames (2021).
     resamples
         Bootstrap samples for the 95 % intervals; 0 for none.
     seed
-        Of the bootstrap and the random floor.
+        Seed of the bootstrap and the random floor.
     """
     config = EvaluationConfig(
         min_consistency="own" if min_consistency is None else min_consistency,
@@ -88,20 +86,18 @@ def evaluate(
     first = read_predictions(predictions, unit=unit).at(score)
     second = None if compare is None else read_predictions(compare, unit=unit).at(score)
 
-    errors = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
-        task = bar.add_task("evaluating", total=step_count(label_set, 1 if second is None else 2))
+    with Progress() as progress:
+        total, done = step_count(label_set, 1 if second is None else 2), count(1)
         evaluation = run_evaluation(
             label_set,
             first,
             second,
             config=config,
             id_pattern=id_pattern,
-            progress=lambda step: bar.update(task, advance=1, description=step),
+            progress=lambda step: progress.show(step, next(done), total),
         )
-    for file in [] if out is None else write_report(evaluation, out):
-        errors.print(Text(f"wrote {printable(str(file))}", "dim"), soft_wrap=True)
+        for file in [] if out is None else write_report(evaluation, out):
+            progress.say(f"wrote {printable(str(file))}")
     report = report_values(evaluation)
     print_tables(report_tables(report), headline(report))
     return 0

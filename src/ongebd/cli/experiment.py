@@ -13,13 +13,13 @@ from cyclopts import App, Parameter
 
 from ongebd.cli.progress import Progress
 from ongebd.cli.tables import print_tables
-from ongebd.cli.usage import strict
+from ongebd.cli.usage import strict, training_extra
 from ongebd.common.tables import Table
-from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.errors import ConfigError
 
 app = App(
     name="experiment",
-    help="The paper's tables and figures, and others, as definitions that are run.",
+    help="Run the paper's tables and figures, and more, on your data.",
     help_format="plaintext",
     default_parameter=Parameter(converter=strict),
 )
@@ -28,12 +28,12 @@ app.command("ongebd.cli.experiment_figure:figure", name="figure", help="Draw a v
 
 @app.command(name="list")
 def list_() -> int:
-    """List what can be run: names, titles, and what each asks.
+    """List the experiments: names, titles, and the question of each.
 
-    Data sets lie in one folder, --data DATA:
+    All data sets are in one folder, --data DATA:
 
     DATA/kinetics-gebd/features (ongebd extract --fps 24), train.pkl, test.pkl, and videos/ for methods that
-    need pictures; DATA/tapos likewise, at 6 frames a second; DATA/inria with features and test labels.
+    need pictures; DATA/tapos with the same at 6 frames per second; DATA/inria with features and test labels.
 
     For the tables of TSN's features: DATA/kinetics-gebd/features-tsn-sthv2 (ongebd extract --fps 24
     --backbone tsn-sthv2 --weights FILE) and features-tsn-kinetics.
@@ -46,35 +46,35 @@ def list_() -> int:
     ]
     print_tables(
         [Table("", ("name", "table", "what it asks"), rows)],
-        "`ongebd experiment list --help` shows how data sets lie",
+        "`ongebd experiment list --help` shows the layout of the data sets",
     )
     return 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunOption:
-    """On what experiments run, how large, and where everything goes."""
+    """Data, size and results of experiments."""
 
     data: Path | None = None
     """Folder of the data sets; see `ongebd experiment list --help`."""
 
     clips: Annotated[list[Path] | None, Parameter(consume_multiple=True, negative=())] = None
-    """In place of --data: folders of clips, of which composites are made."""
+    """Instead of --data: folders of clips for composites."""
 
     out: Annotated[Path, Parameter(alias="-o")] = Path("experiments")
     """Folder for report.md, report.html, results.json, tables/*.tex and figures."""
 
     work: Path | None = None
-    """Folder for what is kept between runs: composites, features, errors. Default: OUT/work."""
+    """Folder for what is kept between runs: composites, features, errors. [OUT/work]"""
 
     scale: str = "small"
-    """tiny, small, medium or full: how much is made and trained."""
+    """How much is made and trained: tiny, small, medium or full."""
 
     seeds: int | None = None
-    """Of every training; the scale's if not given."""
+    """Seeds per training. [the scale's]"""
 
     backbone: str = "efficientnet_lite0"
-    """Of the composites' features."""
+    """Backbone for the composites' features."""
 
     device: str = "auto"
     """auto, cpu, cuda or cuda:N."""
@@ -88,17 +88,15 @@ Run = Annotated[RunOption | None, Parameter(name="*")]
 
 @app.command(name="run")
 def run(*names: str, option: Run = None) -> int:
-    """Run some experiments: `ongebd experiment list` names them.
+    """Run some experiments; `ongebd experiment list` lists them.
 
     Parameters
     ----------
     names
-        Which.
-    option
-        How.
+        Names of experiments.
     """
     if not names:
-        raise ConfigError("which experiments? `ongebd experiment list` names them; `experiment all` runs all")
+        raise ConfigError("no experiment: name some of `ongebd experiment list`, or use `experiment all`")
     return _run(names, option or RunOption())
 
 
@@ -113,13 +111,9 @@ def _run(names: Sequence[str], option: RunOption) -> int:
 
     scale = scale_of(option.scale).with_seeds(option.seeds)
     if (option.data is None) == (not option.clips):
-        raise ConfigError("give --data with the paper's data sets, or --clips with a folder of clips")
-    try:
+        raise ConfigError("use either --data with the paper's data sets or --clips with folders of clips")
+    with training_extra():
         from ongebd.lab.experiments.session import Session
-    except ModuleNotFoundError as problem:
-        if (problem.name or "").split(".")[0] in ("torch", "safetensors", "huggingface_hub", "yaml"):
-            raise MissingExtraError.of(problem.name, "train") from None
-        raise
     with Progress(quiet=option.quiet) as progress:
         session = Session(
             names,

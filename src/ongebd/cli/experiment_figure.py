@@ -33,42 +33,42 @@ def figure(
 ) -> int:
     """Draw a video for a paper: frames, annotators, and under them each method's curve and boundaries.
 
-    A boundary is right (filled) or false (open) by the official rule: against the annotator whom the method's
-    boundaries suit best. The shade lies within the tolerance of an annotated boundary; the darker, the more
-    annotators have one there.
+    A boundary is right (filled) or false (open) by the official rule: compared with the annotator who agrees
+    best with the method. Shades show the tolerance around annotated boundaries; the darker, the more
+    annotators marked one there.
 
     Parameters
     ----------
     video
-        A file; it is read several times.
+        A video file; it is read several times.
     labels
-        Labels with the video in it, as of `ongebd evaluate`.
+        Labels that include the video, as for `ongebd evaluate`.
     out
-        The figure's files: .pdf, .svg or .png; several may be given.
+        Files to write: .pdf, .svg or .png; can be repeated.
     method
-        A method, or the folder of a trained one; they are listed by: ongebd models.
+        A method or the folder of a trained model; `ongebd models` lists them.
     baseline
-        Another, to stand under it.
+        A second method, drawn below.
     id
-        The video's id in the labels. Default: by the file's name, as `ongebd evaluate` has it.
+        The video's id in the labels. [from the file's name, as in `ongebd evaluate`]
     id_pattern
-        Regular expression with one group that takes the id out of the file's name.
+        Regular expression whose one group finds the id in the file's name.
     dataset
-        Which set's rules hold; auto goes by the file.
+        Whose rules apply; auto decides by the file.
     curve
-        The score itself, or z: its standard deviations above the recent ones.
+        The score, or z: its standard deviations above the recent scores.
     width
-        Of the type area of a page (6.875 inches) or of a column (3.25).
+        Width of a page (6.875 inches) or of a column (3.25 inches).
     tolerance
-        Seconds within which a boundary is right. Default: 0.05 of the labelled length.
+        Seconds within which a boundary is right. [0.05 of the labelled length]
     moment
-        Which moment of a boundary is shown and judged.
+        The moment of a boundary that is shown and judged.
     start
-        Seconds: where the part that is shown begins.
+        Start of the drawn part, seconds. [the beginning]
     end
-        Seconds: where it ends. Default: where the labels do.
+        End of the drawn part, seconds. [the end of the labels]
     title
-        Above the figure; papers have it in the caption.
+        Title above the figure.
     """
     from ongebd.lab.experiments.figures.command import draw_video
 

@@ -52,54 +52,50 @@ def extract(
 ) -> int:
     """Store the features of videos, for training.
 
-    A video's id is its file name without ending. Videos that are in the store are passed over, so that the
-    same command goes on where it was stopped. One that cannot be read is recorded in failures.jsonl, with the
-    reason, and tried again the next time; the others go on.
-
-    Exit status: 0, or 2 if a video failed or something was refused, or 130 after Ctrl-C (what was done is in
-    the store).
+    A video's id is its file name without ending. Videos that are in the store are skipped, so the same
+    command continues where it stopped. A video that can't be read is recorded in failures.jsonl with the
+    reason, and tried again next time; the others go on.
 
     Parameters
     ----------
     sources
         Video files or URLs. After -- a name may begin with -.
     listed
-        File with more of them, one a line.
+        File with more sources, one per line.
     out
-        Folder of the store; made if it is not there. A store holds features of one backbone and one rate.
+        Folder of the store. A store holds features of one backbone and one rate.
     backbone
         efficientnet_lite0, resnet50 (the paper's), tsn-kinetics or tsn-sthv2. All but the first need PyTorch.
     fps
-        Frames a second to sample to: 24 for Kinetics-GEBD, 6 for TAPOS. A slower video gives what it has.
+        Frames per second to sample to: 24 for Kinetics-GEBD, 6 for TAPOS. A slower video keeps its own rate.
     weights
-        Checkpoint of the backbone. resnet50 downloads torchvision's if none is given.
+        Checkpoint of the backbone. resnet50 downloads torchvision's by default.
     device
-        cpu, cuda, or cuda:N, for the PyTorch backbones.
+        cpu, cuda or cuda:N, for the PyTorch backbones.
     precision
-        In what these compute. The store holds float16 always.
+        Number format of the PyTorch backbones. The store always holds float16.
     ids
-        CSV file whose first column lists the ids to be extracted; other videos are left out.
+        CSV file whose first column lists the ids to extract; other videos are skipped.
     id_pattern
-        Regular expression with one group that takes the id out of a file's name, where it is only a part.
+        Regular expression whose one group finds the id in a file's name.
     jobs
-        Videos worked on at once. By default 1 on the CPU, and half the processors with a GPU. On a cluster:
-        by each worker.
+        Videos in parallel; on a cluster, per worker. [CPU: 1, GPU: half the processors]
     batch
-        Frames in one call of the backbone. By default 1 on the CPU, and 64 on a GPU.
+        Frames per call of the backbone. [CPU: 1, GPU: 64]
     stream
-        Which video stream of a file with several, from 0; cover art is not counted.
+        Which video stream of a file with several, from 0; cover art does not count.
     source_fps
-        Frames a second of a source without timestamps (raw H.264); --fps is taken where this is not given.
+        Frames per second of a source without timestamps (raw H.264). [--fps]
     where
         Where the work is done.
     quiet
-        No progress, no summary; failures only.
+        Only failures.
     """
     sources = with_listed(sources, listed)
     check_sources(sources, "extract")
     where = where or ClusterOption()
     where.check(sources, device)
-    exact_rate(fps)  # raises for what is no rate
+    exact_rate(fps)  # raises for an impossible rate
     config = _config(device, jobs, batch, stream, source_fps)
     videos = _videos(sources, id_pattern)
     unknown: list[str] = []
@@ -107,13 +103,13 @@ def extract(
         wanted = read_ids(ids)
         unknown = [video_id for video_id in wanted if video_id not in videos]
         videos = {video_id: videos[video_id] for video_id in wanted if video_id in videos}
-    # Of a cluster only the workers need the device; here the backbone says what the store is of.
+    # On a cluster only the workers need the device; here the backbone identifies the store.
     net = backbones.get(
         backbone, weights=weights, device=device if where.cluster is None else "cpu", precision=precision
     )
     with ExitStack() as stack:
         cluster: Cluster | None = None
-        if where.cluster is not None:  # one that cannot be reached leaves no store behind
+        if where.cluster is not None:  # before the store, so that an unreachable one leaves none
             needed = _some_left(out, videos)
             cluster = stack.enter_context(where.connected(needed=needed, quiet=quiet))
         store = stack.enter_context(
@@ -194,7 +190,7 @@ def _follow(
 def _config(
     device: str, jobs: int | None, batch: int | None, stream: int | None, source_fps: float | None
 ) -> ExtractConfig:
-    """How much at once: a CPU computes frames side by side, a GPU takes batches from many decoders."""
+    """A CPU computes frames in parallel; a GPU takes batches from many decoders."""
     processors = os.cpu_count() or 1
     on_cpu = device == "cpu"
     return ExtractConfig(
@@ -207,7 +203,7 @@ def _config(
 
 
 def _some_left(out: Path, videos: Iterable[str]) -> bool:
-    """Whether one of these ids is not in the store yet, which is not made here."""
+    """Whether one of these ids is not in the store, which may not exist yet."""
     if not (out / "store.json").exists():
         return True
     store = FeatureStore.open(out)
@@ -215,24 +211,19 @@ def _some_left(out: Path, videos: Iterable[str]) -> bool:
 
 
 def _videos(sources: Sequence[str], id_pattern: str | None) -> dict[str, str]:
-    """Each video's source by its id.
-
-    Raises:
-        ConfigError: Two videos have one id, or the pattern does not find one.
-        LabelError: The pattern is no regular expression with a group.
-    """
+    """Each video's source by its id."""
     expression = None if id_pattern is None else compile_pattern(id_pattern)
     videos: dict[str, str] = {}
     for source in sources:
         stem = _stem(source)
         video_id = stem if expression is None else captured_id(expression, stem)
         if not video_id:
-            raise ConfigError(f"--id-pattern {id_pattern!r}: finds no id in {stem!r}")
+            raise ConfigError(f"--id-pattern {id_pattern!r} finds no id in {stem!r}")
         if video_id in videos:
             first, second = public_name(videos[video_id]), public_name(source)
             raise ConfigError(
-                f"{first} and {second} have the same id {video_id!r}: rename one, name each video once, or"
-                " say with --id-pattern which part of a name is the id"
+                f"{first} and {second} have the same id {video_id!r}: rename one, name each video once,"
+                " or use --id-pattern"
             )
         videos[video_id] = source
     return videos

@@ -19,13 +19,13 @@ from ongebd.detector.recipes import MethodFacts, catalogue
 def models(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     """List the methods: parameters, latency, licence, and what each was trained on.
 
-    Parameters are those of the published shape on features of 2048 numbers (ResNet-50), without and with that
-    backbone. The latency is how long a verdict on a frame waits for the frames after it.
+    Parameters are those of the published architecture on ResNet-50 features (2048 numbers), without and with
+    that backbone. The latency is how long a decision on a frame waits for the frames after it.
 
     Parameters
     ----------
     json
-        A list of objects on standard output.
+        Print a list of objects as JSON.
     """
     methods = catalogue()
     if json:

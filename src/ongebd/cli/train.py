@@ -1,4 +1,4 @@
-"""`ongebd train`."""
+"""`ongebd train` and `ongebd export`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from ongebd.cli.progress import Progress
-from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.cli.usage import training_extra
+from ongebd.errors import ConfigError
 from ongebd.lab.training.config import TrainConfig, read_config
-
-_TRAINING = ("torch", "safetensors", "huggingface_hub", "tensorboard", "yaml")
 
 
 def train(
@@ -32,54 +31,57 @@ def train(
 ) -> int:
     """Train the paper's anticipator on stored features.
 
-    Writes into --out: model/ (for `ongebd detect --model`), report.md with the trained model beside window
-    mean and persistence, evaluation/report.md with the floors, a checkpoint, and curves for TensorBoard.
-    On several GPUs: torchrun --nproc-per-node 2 -m ongebd train … . Needs the extra: pip install
+    Writes to --out: model/ (for `ongebd detect --model`), report.md, which compares the trained model with
+    window mean and persistence, evaluation/report.md with the floors, a checkpoint, and curves for
+    TensorBoard. On several GPUs: torchrun --nproc-per-node 2 -m ongebd train … . Needs the extra: pip install
     "ongebd[train]".
 
     Parameters
     ----------
     config
-        YAML file with settings, such as configs/kinetics-gebd.yaml; what is given here goes before it.
+        YAML file with settings, such as configs/kinetics-gebd.yaml; options override it.
     store
-        Folder of the features, made by `ongebd extract`.
+        Folder of the features that `ongebd extract` made.
     labels
-        Labels: what `ongebd evaluate --labels` takes.
+        Labels, as for `ongebd evaluate --labels`.
     out
-        Folder for everything that is written.
+        Folder for all results.
     dataset
-        Which set's rules hold: auto, kinetics-gebd, tapos, inria or custom.
+        Whose rules apply: auto, kinetics-gebd, tapos, inria or custom.
     epochs
         Passes over the training videos.
     batch
-        Targets in a batch, over all GPUs together.
+        Targets per batch, over all GPUs together.
     device
         auto, cpu, cuda or cuda:N.
     seed
-        Of weights and order.
+        Seed of the weights and the order.
     set
-        Any other setting, as NAME=VALUE; may be given several times. They are listed in docs/training.md.
+        Another setting, as NAME=VALUE; can be repeated. docs/training.md lists them.
     resume
-        Go on from the checkpoint in --out. The result is that of a training never broken off.
+        Continue from the checkpoint in --out. The result equals that of an uninterrupted training.
     quiet
-        No progress; errors only.
+        Only errors.
     """
-    settings = TrainConfig() if config is None else read_config(config)
-    paths = {"store": store, "labels": labels, "out": out}
-    numbers = {"epochs": epochs, "batch": batch, "seed": seed}
-    given: dict[str, Any] = {**paths, **numbers, "dataset": dataset, "device": device}
+    options: dict[str, Any] = {
+        "store": store,
+        "labels": labels,
+        "out": out,
+        "epochs": epochs,
+        "batch": batch,
+        "seed": seed,
+        "dataset": dataset,
+        "device": device,
+    }
     changes = {
         name: str(value) if isinstance(value, Path) else value
-        for name, value in given.items()
+        for name, value in options.items()
         if value is not None
     }
+    settings = TrainConfig() if config is None else read_config(config)
     settings = settings.changed({**_assignments(set or []), **changes})
-    try:
+    with training_extra():
         from ongebd.lab.training.loop import train as run
-    except ModuleNotFoundError as problem:
-        if (problem.name or "").split(".")[0] in _TRAINING:
-            raise MissingExtraError.of(problem.name, "train") from None
-        raise
     with Progress(quiet=quiet) as progress:
         trained = run(settings, resume=resume, watcher=_Watcher(progress))
         if trained.report is not None:
@@ -106,6 +108,26 @@ def _assignments(texts: list[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
-            raise ConfigError(f"--set {text}: give NAME=VALUE, residual=true for instance")
+            raise ConfigError(f"--set {text}: use NAME=VALUE, such as residual=true")
         pairs[name.strip().replace("-", "_")] = value.strip()
     return pairs
+
+
+def export(folder: Path, /) -> int:
+    """Write a trained model's ONNX file, with which it runs on a CPU without torch.
+
+    `ongebd train` does this itself if `onnx` is installed; use this command for a model that lacks the file.
+    Needs the extra: pip install "ongebd[train]".
+
+    Parameters
+    ----------
+    folder
+        The model's folder: OUT/model of `ongebd train`.
+    """
+    from ongebd.detector.trained import read_shape
+
+    read_shape(folder)  # reports what is wrong if this is not a model
+    with training_extra():
+        from ongebd.lab.training.onnx_export import export_folder as run
+    Progress().say(f"wrote {run(folder)}")
+    return 0

@@ -1,8 +1,9 @@
-"""The words of a command line: strict values, and cyclopts' errors in plain words."""
+"""The command line's own checks: strict values, cyclopts' errors in plain words, and missing extras."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -15,22 +16,18 @@ from cyclopts import (
     convert,
 )
 
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, MissingExtraError
 
-NO_SOURCE = "no source given: name a video file, a URL, or - for standard input"
+NO_SOURCE = "no source: name a video file, a URL, or - for standard input"
 
 
 def strict(hint: Any, tokens: Sequence[Token]) -> Any:
-    """Convert an option's value, as cyclopts does, but refuse what it would bend.
-
-    Raises:
-        ConfigError: An empty value, or a fraction where a whole number is wanted.
-    """
+    """Convert an option's value as cyclopts does, but refuse an empty value, and 1.5 for a whole number."""
     for token in tokens:
         if token.keyword is not None and not token.value.strip() and token.source == "cli":
-            raise ConfigError(f"{token.keyword} is given an empty value; give one, or leave it out")
+            raise ConfigError(f"{token.keyword} has an empty value; give one, or drop it")
         if _bare(hint) is int and "." in token.value:  # cyclopts rounds it
-            raise ConfigError(f"{_of(token)}{token.value}: a whole number is wanted")
+            raise ConfigError(f"{_of(token)}{token.value}: must be a whole number")
     return convert(hint, tokens)
 
 
@@ -48,12 +45,12 @@ def _in_words(problem: CycloptsError) -> str:
                 return f"{keyword} needs a value"
             if argument.name == "SOURCES":
                 return NO_SOURCE
-            return f"{argument.name} is missing, and nothing goes without it"
+            return f"missing required argument {argument.name}"
         case CoercionError(__cause__=ConfigError() as cause):
             return str(cause)
         case CoercionError(token=token) if token is not None and _bare(problem.target_type) in (int, float):
             whole = "whole " if _bare(problem.target_type) is int else ""
-            return f"{_of(token)}{token.value}: a {whole}number is wanted"
+            return f"{_of(token)}{token.value}: must be a {whole}number"
         case RepeatArgumentError():
             return f"{problem.token.keyword} is given twice"
     return str(problem)
@@ -71,3 +68,17 @@ def _bare(hint: Any) -> Any:
         parts = [part for part in get_args(hint) if part is not type(None)]
         return _bare(parts[0]) if len(parts) == 1 else hint
     return hint
+
+
+_TRAINING = {"torch", "safetensors", "huggingface_hub", "tensorboard", "yaml", "onnx"}
+
+
+@contextmanager
+def training_extra() -> Iterator[None]:
+    """Turn a missing module of the extra `train` into one line for the user."""
+    try:
+        yield
+    except ModuleNotFoundError as problem:
+        if (problem.name or "").split(".")[0] in _TRAINING:
+            raise MissingExtraError.of(problem.name, "train") from None
+        raise

@@ -80,8 +80,8 @@ def test_a_clip_that_cannot_be_read_is_told_and_the_others_go_on(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "CLIPS is missing"),
-        (("{clips}",), "--out is missing"),
+        ((), "missing required argument CLIPS"),
+        (("{clips}",), "missing required argument --out"),
         (("{tmp}/gone", "-o", "{tmp}/made"), "no such file or folder"),
         (("{tmp}/full", "-o", "{tmp}/made"), "has no video file in it"),
         (("{clips}", "-o", "{tmp}/full"), "is not empty"),
@@ -89,9 +89,9 @@ def test_a_clip_that_cannot_be_read_is_told_and_the_others_go_on(
         (("{clips}", "-o", "{tmp}/made", "--boundaries", "cuts"), "unknown kind 'cuts'"),
         (("{clips}", "-o", "{tmp}/made", "--distractors", "rain"), "unknown kind 'rain'"),
         (("{clips}", "-o", "{tmp}/made", "--videos", "0"), "videos must be at least 1"),
-        (("{clips}", "-o", "{tmp}/made", "--seconds", "8"), "as in 8,40"),
+        (("{clips}", "-o", "{tmp}/made", "--seconds", "8"), "such as 8,40"),
         (("{clips}", "-o", "{tmp}/made", "--split", "half"), "split must be train, val, test, all"),
-        (("{clips}", "-o", "{tmp}/made", "--workers", "0"), "--workers must be 1 or more"),
+        (("{clips}", "-o", "{tmp}/made", "--workers", "0"), "--workers must be at least 1"),
         (("{clips}", "-o", "{tmp}/made", "--labels", "{tmp}/no.json"), "No such file"),
         (("{clips}", "-o", "{tmp}/made", "--boundaries", "speed"), "give no video of 8 s"),
         (("{clips}/a.mp4", "-o", "{tmp}/made"), "3 parts need as many groups of clips"),

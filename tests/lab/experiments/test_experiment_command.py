@@ -22,10 +22,10 @@ def test_the_list_names_every_table(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "--clips", "."], "which experiments?"),
+        (["run", "--clips", "."], "no experiment: name some"),
         (["run", "component", "--clips", "."], "did you mean components?"),
-        (["all"], "give --data with the paper's data sets, or --clips"),
-        (["all", "--data", ".", "--clips", "."], "give --data with the paper's data sets, or --clips"),
+        (["all"], "use either --data with the paper's data sets or --clips"),
+        (["all", "--data", ".", "--clips", "."], "use either --data with the paper's data sets or --clips"),
         (["all", "--clips", ".", "--scale", "huge"], "scale must be one of tiny, small, medium, full"),
         (["all", "--clips", ".", "--seeds", "0"], "seeds must be 1 or more"),
         (["all", "--data", "."], "none of kinetics-gebd, tapos, inria is in it"),

@@ -96,7 +96,7 @@ def test_a_yaml_file_sets_and_the_command_line_goes_before_it(store: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--set", "residual"], "--set residual: give NAME=VALUE"),
+        (["--set", "residual"], "--set residual: use NAME=VALUE"),
         (["--set", "colour=red"], "unknown setting 'colour'"),
         (["--device", "abacus"], "device must be auto, cpu, cuda or cuda:N, not 'abacus'"),
         (["--set", "select_by=accuracy"], "select_by must be one of average"),
