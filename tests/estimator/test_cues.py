@@ -19,7 +19,7 @@ from ongebd.estimator.cues import (
     cue_matrix,
     cue_names,
 )
-from ongebd.estimator.cues.gram import RecentFeatures
+from ongebd.estimator.cues.appearance import RecentFeatures
 
 LUMA = 56 * 56
 

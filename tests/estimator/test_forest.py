@@ -85,7 +85,7 @@ def test_what_is_no_file_of_trees_is_refused(tmp_path):
     np.savez(tmp_path / "other.npz", a=np.arange(3))
     np.savez(tmp_path / "pickle.npz", feature=np.array([{}], object))
     for name in ("text", "other", "pickle", "missing"):
-        with pytest.raises(ConfigError, match=f"{name}.npz: no trees can be read from it"):
+        with pytest.raises(ConfigError, match=f"{name}.npz: can't read trees from it"):
             Forest.load(tmp_path / f"{name}.npz")
 
 
@@ -95,11 +95,11 @@ def test_what_is_no_file_of_trees_is_refused(tmp_path):
         ({"left": np.int32([9, 1, 2])}, "a child that is not there"),
         ({"feature": np.int32([-1, 0, 0])}, "an input below 0"),
         ({"value": np.float64([0, np.nan, 1])}, "not a number"),
-        ({"left": np.int32([0, 1, 2])}, "comes to no leaf"),
-        ({"value": np.float64([0, 1])}, "do not fit"),
+        ({"left": np.int32([0, 1, 2])}, "reaches no leaf"),
+        ({"value": np.float64([0, 1])}, "the arrays do not fit"),
         ({"member": np.int32([1])}, "do not ascend"),
-        ({"judge": np.int32([0, 1])}, "as many members"),
-        ({"view": np.int32([0, 1])}, "as many members"),
+        ({"judge": np.int32([0, 1])}, "the groups do not fit"),
+        ({"view": np.int32([0, 1])}, "the groups do not fit"),
         (
             {"root": np.int32([0] * 3), "member": np.int32([0, 1, 2]), "judge": np.int32([0, 1, 2])}
             | {"view": np.int32([0, 0, 1])},

@@ -6,15 +6,17 @@ Section "Online Boundary Discriminator" of the paper, with each choice that it l
 from __future__ import annotations
 
 from collections import deque
-from math import fsum, isfinite, sqrt
-from typing import Self
+from dataclasses import KW_ONLY, dataclass
+from math import fsum, sqrt
+from typing import Annotated, Self
 
-from ongebd.errors import ConfigError, FeatureError, a_number, a_whole_number
+from ongebd.common.settings import Range, check_fields
+from ongebd.errors import ConfigError, FeatureError
 
-# Squares of larger errors would overflow. NaN is not at most this either.
-_LARGEST = 1e150
+_LARGEST = 1e150  # squares of larger errors would overflow
 
 
+@dataclass(eq=False)
 class BoundaryDiscriminator:
     """Calls a frame positive when its error is an outlier among the last Δ errors.
 
@@ -53,35 +55,22 @@ class BoundaryDiscriminator:
     (0.157, 0.109, 1.77)
     """
 
-    def __init__(
-        self,
-        tau: float = 1.5,
-        delta: int = 21,
-        *,
-        warmup: int | None = None,
-        min_std: float = 0.0,
-        min_error: float = 0.0,
-        inliers_only: bool = False,
-    ) -> None:
-        tau, delta = a_number("tau", tau), a_whole_number("delta", delta)
-        warmup = None if warmup is None else a_whole_number("warmup", warmup)
-        min_std, min_error = a_number("min_std", min_std), a_number("min_error", min_error)
-        if not (isfinite(tau) and tau > 0):
-            raise ConfigError(f"tau must be a number above 0, not {tau}")
-        if delta < 2:
-            raise ConfigError(f"delta must be at least 2 errors, not {delta}")
-        if warmup is not None and not 2 <= warmup <= delta:
-            raise ConfigError(f"warmup must lie between 2 and delta ({delta}), not {warmup}")
-        for name, value in (("min_std", min_std), ("min_error", min_error)):
-            if not (isfinite(value) and value >= 0):
-                raise ConfigError(f"{name} must be a number of at least 0, not {value}")
-        self.tau = tau
-        self.delta = delta
-        self.warmup = delta if warmup is None else warmup
-        self.min_std = min_std
-        self.min_error = min_error
-        self.inliers_only = inliers_only
-        self._queue: deque[float] = deque(maxlen=delta)
+    tau: Annotated[float, Range(above=0)] = 1.5
+    delta: Annotated[int, Range(least=2)] = 21
+    _: KW_ONLY
+    warmup: Annotated[int | None, Range(least=2)] = None
+    min_std: Annotated[float, Range(least=0)] = 0.0
+    min_error: Annotated[float, Range(least=0)] = 0.0
+    inliers_only: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.warmup is None:
+            self.warmup = self.delta
+        if self.warmup > self.delta:
+            raise ConfigError(f"warmup must be at most delta ({self.delta}), not {self.warmup}")
+        self._needed = self.warmup
+        self._queue: deque[float] = deque(maxlen=self.delta)
         self.reset()
 
     def reset(self) -> None:
@@ -92,13 +81,7 @@ class BoundaryDiscriminator:
         self.threshold = self.min_error
 
     def update(self, error: float) -> Self:
-        """Test one error, then let it join the queue.
-
-        Args:
-            error: ε_t, in [0, 1] for the cosine error; any number from 0 to 1e150 will do.
-
-        Returns:
-            Itself, so that `obd.update(error).is_boundary` reads well.
+        """Test one error ε_t, at most 1e150, then let it join the queue.
 
         Raises:
             FeatureError: The error is NaN, infinite or absurdly large; the state is as before.
@@ -109,20 +92,20 @@ class BoundaryDiscriminator:
         self.mean, self.std = _moments(self._queue)
         spread = max(self.std, self.min_std)
         self.threshold = max(self.mean + self.tau * spread, self.min_error)
-        self.ready = len(self._queue) >= self.warmup
-        self.z = self._z(error, spread) if self.ready else 0.0
+        self.ready = len(self._queue) >= self._needed
+        self.z = _stands_out(error - self.mean, spread) if self.ready else 0.0
         self.is_boundary = self.ready and self.z > self.tau and error > self.min_error
         if not (self.inliers_only and self.is_boundary):
             self._queue.append(error)
         return self
 
-    def _z(self, error: float, spread: float) -> float:
-        above = error - self.mean
-        if spread > 0:
-            # A denormal spread would overflow; no real z comes near this bound.
-            return max(-1e9, min(above / spread, 1e9))
-        # σ = 0 and no floor: any rise stands out without bound, and nothing else does.
-        return 1e9 if above > 0 else -1e9 if above < 0 else 0.0
+
+def _stands_out(above: float, spread: float) -> float:
+    if spread > 0:
+        # A denormal spread would overflow; no real z comes near this bound.
+        return max(-1e9, min(above / spread, 1e9))
+    # σ = 0 and no floor: any rise stands out without bound, and nothing else does.
+    return 1e9 if above > 0 else -1e9 if above < 0 else 0.0
 
 
 def _moments(values: deque[float]) -> tuple[float, float]:

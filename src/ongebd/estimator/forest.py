@@ -16,6 +16,9 @@ from ongebd.errors import ConfigError
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
+Tree = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
+"""Feature, threshold, left, right and value of each node of one tree."""
+_FLOATS = {"threshold": np.float32, "value": np.float64}  # all other arrays are int32
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,22 +26,22 @@ class Forest:
     """Boosted trees in three layers of groups. It keeps no state.
 
     The trees of a *member* are summed, and the sum goes through a sigmoid; the members of a *judge* are
-    averaged; a *view* says what the judge says that sees most: where one knows events and another changes of
-    the picture, either may call.
+    averaged. A *view*, one for each delay, takes the largest score of its judges: where one knows events and
+    another changes of the picture, either may call.
 
-    An inner node sends x to its left child where x[feature] ≤ threshold, and to its right one else. A leaf is
-    its own child on both sides, with an infinite threshold, so that a walk may go on for ever.
+    An inner node sends x to its left child where x[feature] ≤ threshold, else to its right child. A leaf is
+    its own child on both sides and has an infinite threshold, so a walk may go on for ever.
 
     Attributes:
         feature: Of each node, which input it looks at; (nodes,).
         threshold: (nodes,), float32. A float64 threshold, rounded *down*, parts float32 inputs alike.
-        left: A node each.
-        right: Likewise.
+        left: The left child of each node.
+        right: The right child.
         value: Of leaves, in the sum's unit (a logarithm of odds); 0 elsewhere. (nodes,), float64.
         root: Of each tree, its first node; (trees,).
-        member: Of each tree, the member that it belongs to, ascending from 0; (trees,).
-        judge: Of each member, the judge, ascending from 0; (members,).
-        view: Of each judge, the view, ascending from 0; (judges,). All views have the same number of judges.
+        member: Of each tree, its member, ascending from 0; (trees,).
+        judge: Of each member, its judge, ascending from 0; (members,).
+        view: Of each judge, its view, ascending from 0; (judges,). All views have the same number of judges.
 
     Raises:
         ConfigError: The arrays do not make trees.
@@ -61,59 +64,55 @@ class Forest:
     view: Ints
 
     def __post_init__(self) -> None:
+        if problem := self._problem():
+            raise ConfigError(f"trees: {problem}")
+
+    def _problem(self) -> str | None:
         nodes, trees = len(self.feature), len(self.root)
         flat = all(getattr(self, field.name).ndim == 1 for field in fields(self))
         sizes = {len(array) for array in (self.threshold, self.left, self.right, self.value)}
         if not (flat and nodes and trees and sizes == {nodes} and len(self.member) == trees):
-            raise ConfigError("trees: the arrays do not fit each other")
-        for nodes_of in (self.left, self.right, self.root):
-            if nodes_of.min() < 0 or nodes_of.max() >= nodes:
-                raise ConfigError("trees: a node has a child that is not there")
+            return "the arrays do not fit each other"
+        children = np.concatenate([self.left, self.right, self.root])
+        if children.min() < 0 or children.max() >= nodes:
+            return "a node has a child that is not there"
         if self.feature.min() < 0:
-            raise ConfigError("trees: a node looks at an input below 0")
-        for name, groups in (("member", self.member), ("judge", self.judge), ("view", self.view)):
+            return "a node looks at an input below 0"
+        for groups in (self.member, self.judge, self.view):
             if not len(groups) or groups[0] != 0 or not np.isin(np.diff(groups), (0, 1)).all():
-                raise ConfigError(f"trees: the numbers of {name} do not ascend from 0 one by one")
+                return "the numbers of groups do not ascend from 0 one by one"
         if self.member[-1] + 1 != len(self.judge) or self.judge[-1] + 1 != len(self.view):
-            raise ConfigError("trees: there are not as many members or judges as are said to be in groups")
+            return "the groups do not fit each other"
         if len(set(np.bincount(self.view).tolist())) != 1:
-            raise ConfigError("trees: the views have different numbers of judges")
+            return "the views have different numbers of judges"
         if not (np.isfinite(self.value).all() and not np.isnan(self.threshold).any()):
-            raise ConfigError("trees: a value or a threshold is not a number")
-        if self.depth < 0:
-            raise ConfigError("trees: a walk comes to no leaf")
+            return "a value or a threshold is not a number"
+        return "a walk reaches no leaf" if self.depth < 0 else None
 
     @classmethod
     def of(cls, members: list[list[Tree]], *, judges: list[int], views: list[int]) -> Self:
         """A forest from single trees.
 
         Args:
-            members: The trees of each, with nodes numbered from 0, the root first: feature, threshold, left,
-                right, value.
+            members: The trees of each, with nodes numbered from 0, the root first.
             judges: Of each member, its judge.
             views: Of each judge, its view.
         """
-        columns: list[list[npt.NDArray[Any]]] = [[], [], [], [], []]
-        roots: list[int] = []
-        offset = 0
-        for tree in (tree for trees in members for tree in trees):
-            feature, threshold, left, right, value = (np.asarray(column) for column in tree)
-            for column, part in zip(
-                columns, (feature, threshold, left + offset, right + offset, value), strict=True
-            ):
-                column.append(part)
-            roots.append(offset)
-            offset += len(feature)
-        if not roots:
+        trees = [[np.asarray(column) for column in tree] for trees in members for tree in trees]
+        if not trees:
             raise ConfigError("trees: there are none")
+        sizes = [len(tree[0]) for tree in trees]
+        roots = np.cumsum(sizes) - sizes
+        shift = np.repeat(roots, sizes)
+        columns = zip(*trees, strict=True)
         feature, threshold, left, right, value = (np.concatenate(column) for column in columns)
         return cls(
             feature.astype(np.int32),
             rounded_down(threshold),
-            left.astype(np.int32),
-            right.astype(np.int32),
+            (left + shift).astype(np.int32),
+            (right + shift).astype(np.int32),
             value.astype(np.float64),
-            np.array(roots, np.int32),
+            roots.astype(np.int32),
             np.repeat(np.arange(len(members), dtype=np.int32), [len(trees) for trees in members]),
             np.array(judges, np.int32),
             np.array(views, np.int32),
@@ -137,7 +136,7 @@ class Forest:
 
     @cached_property
     def depth(self) -> int:
-        """Steps from a root to the leaf that is farthest; −1 where a walk never ends."""
+        """Steps from a root to the farthest leaf; −1 where a walk never ends."""
         nodes = np.unique(self.root)
         for step in range(len(self.feature) + 1):
             nodes = nodes[~self._is_leaf[nodes]]
@@ -147,16 +146,13 @@ class Forest:
         return -1
 
     def scores(self, x: Floats) -> Doubles:
-        """What each view says of some inputs.
+        """The scores of all views.
 
         Args:
             x: float32, finite, (N, F) with F of at least `inputs`.
 
         Returns:
-            (N, views), each in [0, 1]. A row does not hang on the others, to the bit.
-
-        Raises:
-            ConfigError: There are too few inputs.
+            (N, views), each in [0, 1]. A row does not depend on the others, to the bit.
         """
         if x.ndim != 2 or x.shape[1] < self.inputs:
             raise ConfigError(f"trees: (N, {self.inputs}) inputs are wanted, not {x.shape}")
@@ -170,8 +166,8 @@ class Forest:
             at = children.take(2 * at + above.take(at + rows))
         sums = np.add.reduceat(self.value.take(at), begin_members, axis=1)  # (N, members)
         chances = 1.0 / (1.0 + np.exp(-sums))
-        said = np.add.reduceat(chances, begin_judges, axis=1) / per_judge
-        return np.asarray(said.reshape(count, self.views, -1).max(axis=2))
+        judged = np.add.reduceat(chances, begin_judges, axis=1) / per_judge
+        return np.asarray(judged.reshape(count, self.views, -1).max(axis=2))
 
     def save(self, path: Path) -> None:
         """Write the arrays as an `.npz` file; `load` reads it."""
@@ -179,23 +175,15 @@ class Forest:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what `save` wrote; nothing in the file is run.
-
-        Raises:
-            ConfigError: It cannot be read, or does not hold trees.
-        """
-        kinds = dict.fromkeys(("feature", "left", "right", "root", "member", "judge", "view"), np.int32)
+        """Read what `save` wrote; nothing in the file is run."""
         try:
             with np.load(path, allow_pickle=False) as file:
-                arrays = {
-                    field.name: np.asarray(
-                        file[field.name],
-                        {"threshold": np.float32, "value": np.float64}.get(field.name, kinds.get(field.name)),
-                    )
-                    for field in fields(cls)
+                names = [field.name for field in fields(cls)]
+                arrays: dict[str, Any] = {
+                    name: np.asarray(file[name], _FLOATS.get(name, np.int32)) for name in names
                 }
         except (OSError, ValueError, KeyError, EOFError, BadZipFile) as problem:
-            raise ConfigError(f"{path}: no trees can be read from it ({problem})") from None
+            raise ConfigError(f"{path}: can't read trees from it ({problem})") from None
         return cls(**arrays)
 
     @cached_property
@@ -211,10 +199,6 @@ class Forest:
         begin_members = np.flatnonzero(np.diff(self.member, prepend=-1))
         begin_judges = np.flatnonzero(np.diff(self.judge, prepend=-1))
         return children, begin_members, begin_judges, np.bincount(self.judge).astype(np.float64)
-
-
-Tree = tuple["npt.ArrayLike", "npt.ArrayLike", "npt.ArrayLike", "npt.ArrayLike", "npt.ArrayLike"]
-"""Feature, threshold, left, right and value of each node of one tree."""
 
 
 def rounded_down(threshold: npt.ArrayLike) -> Floats:

@@ -6,41 +6,41 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, os_errors
 from ongebd.estimator.cues import Context, CueStream, context_names, cue_names
 from ongebd.estimator.forest import Forest
 from ongebd.types import Feature
 
 FORMAT = 2
 COLD = 8
-"""The first frames of a stream have no score: nothing is known yet of what is usual in it."""
+"""The first frames of a stream have no score: what is usual in it is not known yet."""
 _WEIGHTS = files("ongebd.estimator") / "weights"
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedFacts:
-    """What the description beside the weights says: `weights/NAME.json`.
+    """The description beside the weights, `weights/NAME.json`.
 
     Attributes:
         name: The model's.
         backbone: The name of the backbone whose features it looks at.
         fps: Frames a second that it was trained for.
         latency: Frames of future that a score waits for.
-        delays: Of each view, the d for which it says, at frame t, how like a boundary frame t − d is.
+        delays: The trees of delay d say, at frame t, how like a boundary frame t − d is.
         groups: Of the cues that it looks at.
         min_gap: Seconds after a boundary in which there is no other.
         max_run: Seconds after which a boundary is closed; 0: at its onset.
-        rearm: The part of the threshold under which the score falls between two boundaries.
+        rearm: Share of the threshold below which the score falls between two boundaries.
         sensitivities: (sensitivity, threshold), by rising sensitivity and falling threshold.
         parameters: Numbers that were learned.
         licence: Of the weights.
@@ -68,32 +68,19 @@ class LearnedFacts:
         """Read a description.
 
         Raises:
-            ConfigError: It cannot be read, or says what cannot be.
+            ConfigError: It is damaged, or made for other cues.
         """
         try:
-            about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            about = json.loads(path.read_text(encoding="utf-8"))
             if about["format"] != FORMAT:
-                raise ConfigError(f"{path}: format {about['format']!r}, and this version reads {FORMAT}")
-            facts = cls(
-                name=str(about["name"]),
-                backbone=str(about["backbone"]),
-                fps=float(about["fps"]),
-                latency=int(about["latency"]),
-                delays=tuple(int(delay) for delay in about["delays"]),
-                groups=tuple(str(group) for group in about["groups"]),
-                min_gap=float(about["settings"]["min_gap"]),
-                max_run=float(about["settings"]["max_run"]),
-                rearm=float(about["settings"]["rearm"]),
-                sensitivities=tuple((float(s), float(t)) for s, t in about["sensitivities"]),
-                parameters=int(about["parameters"]),
-                licence=str(about["licence"]),
-                trained_on=str(about["trained_on"]),
-                sha256=str(about["sha256"]),
-            )
-            inputs = list(about["cues"])
+                raise ConfigError(f"{path}: format {about['format']!r}, but this version reads {FORMAT}")
+            about |= about["settings"]
+            about["delays"], about["groups"] = tuple(about["delays"]), tuple(about["groups"])
+            about["sensitivities"] = tuple((float(s), float(t)) for s, t in about["sensitivities"])
+            facts, inputs = cls(**{f.name: about[f.name] for f in fields(cls)}), list(about["cues"])
+        except ConfigError:
+            raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
-            if isinstance(problem, ConfigError):
-                raise
             raise ConfigError(f"{path}: damaged ({type(problem).__name__}: {problem})") from None
         if inputs != list(cue_names(facts.groups)):
             raise ConfigError(f"{path}: was trained on other cues than this version computes")
@@ -105,31 +92,29 @@ class LearnedFacts:
         return facts
 
     def threshold(self, sensitivity: float) -> float:
-        """The threshold at a sensitivity, in between on a straight line; beyond the table's ends as there."""
+        """The threshold at a sensitivity, interpolated; beyond the table's ends as there."""
         known, thresholds = zip(*self.sensitivities, strict=True)
         return float(np.interp(sensitivity, known, thresholds))
 
 
+@dataclass(frozen=True, eq=False)
 class LearnedModel:
-    """A learned method with its weights; it keeps no state, and streams share it.
-
-    Args:
-        facts: What is known of it.
-        forest: Its trees.
+    """A learned method with its weights. It keeps no state; streams share it.
 
     Raises:
-        ConfigError: The two do not fit each other.
+        ConfigError: Description and trees do not fit each other.
     """
 
-    def __init__(self, facts: LearnedFacts, forest: Forest) -> None:
-        inputs = len(context_names(cue_names(facts.groups)))
-        if forest.views != len(facts.delays) or forest.inputs > inputs:
+    facts: LearnedFacts
+    forest: Forest
+
+    def __post_init__(self) -> None:
+        inputs, delays = len(context_names(cue_names(self.facts.groups))), len(self.facts.delays)
+        if self.forest.views != delays or self.forest.inputs > inputs:
             raise ConfigError(
-                f"{facts.name}: trees with {forest.views} views of {forest.inputs} inputs, but"
-                f" {len(facts.delays)} views of {inputs} are described"
+                f"{self.facts.name}: trees with {self.forest.views} views of {self.forest.inputs} inputs, but"
+                f" {delays} delays and {inputs} inputs are described"
             )
-        self.facts = facts
-        self.forest = forest
 
     @classmethod
     def read(cls, folder: Path | Traversable, name: str) -> Self:
@@ -138,38 +123,33 @@ class LearnedModel:
         Raises:
             ConfigError: They are damaged, or do not belong together.
         """
-        facts = LearnedFacts.read(folder / f"{name}.json")
-        source = folder / f"{name}.npz"
-        with as_file(source) as path:
-            try:
-                found = hashlib.sha256(path.read_bytes()).hexdigest()
-            except OSError as problem:
-                raise ConfigError(f"{source}: cannot be read ({problem.strerror})") from None
-            if found != facts.sha256:
-                raise ConfigError(f"{source}: is not the file that {name}.json describes; install it anew")
+        facts, source = LearnedFacts.read(folder / f"{name}.json"), folder / f"{name}.npz"
+        with as_file(source) as path, os_errors(source):
+            if hashlib.sha256(path.read_bytes()).hexdigest() != facts.sha256:
+                raise ConfigError(f"{source}: not the file that {name}.json describes; reinstall it")
             return cls(facts, Forest.load(path))
 
 
 def learned_facts(name: str) -> LearnedFacts:
-    """What is known of one of our own learned methods, without its weights."""
+    """What is known of one of our learned methods, without its weights."""
     return LearnedFacts.read(_WEIGHTS / f"{name}.json")
 
 
 @cache
 def learned_model(name: str) -> LearnedModel:
-    """One of our own learned methods; the same object each time."""
+    """One of our learned methods; the same object each time."""
     return LearnedModel.read(_WEIGHTS, name)
 
 
-class ViewScores:
-    """Joins what the views say into the scores of one stream's frames.
+class DelayedScores:
+    """Joins scores of several delays into one score for each frame of a stream.
 
-    At frame t the view of delay d says how like a boundary frame t − d is. A frame's score is the mean of
-    what all views say of it, so it is known `latency` frames later. The first frames have no score. Where the
-    stream ends first, the score is the mean of the views that have spoken, if any has.
+    At frame t the score of delay d says how like a boundary frame t − d is. A frame's score is the mean over
+    all delays, so it is known `latency` frames later. Where the stream ends first, it is the mean over the
+    delays that have passed, if any has.
 
     Args:
-        delays: Of each view, in frames.
+        delays: In frames.
         latency: Frames of future that a score waits for; no delay is longer.
         cold: How many frames at the start have no score.
     """
@@ -178,7 +158,7 @@ class ViewScores:
         self.delays = tuple(delays)
         self.latency = latency
         self._cold = cold
-        self._said: deque[Sequence[float] | npt.NDArray[np.float64]] = deque(maxlen=latency + 1)
+        self._recent: deque[Sequence[float] | npt.NDArray[np.float64]] = deque(maxlen=latency + 1)
         self._seen = 0
 
     @property
@@ -186,9 +166,9 @@ class ViewScores:
         """Bytes kept of the stream."""
         return 8 * len(self.delays) * (self.latency + 1)
 
-    def add(self, said: Sequence[float] | npt.NDArray[np.float64]) -> float | None:
-        """Take what each view says at the next frame; the score of the frame `latency` before, if any."""
-        self._said.append(said)
+    def add(self, scores: Sequence[float] | npt.NDArray[np.float64]) -> float | None:
+        """Take the next frame's score of each delay; the score of the frame `latency` before, if any."""
+        self._recent.append(scores)
         self._seen += 1
         return self._score_of(self._seen - 1 - self.latency)
 
@@ -198,24 +178,24 @@ class ViewScores:
 
     def reset(self) -> None:
         """Forget everything."""
-        self._said.clear()
+        self._recent.clear()
         self._seen = 0
 
     def _score_of(self, frame: int) -> float | None:
         """The mean of what is known of a frame, counted from 0."""
         if frame < self._cold:
             return None
-        oldest = self._seen - len(self._said)
-        said = [
-            self._said[frame + delay - oldest][view]
-            for view, delay in enumerate(self.delays)
+        oldest = self._seen - len(self._recent)
+        known = [
+            self._recent[frame + delay - oldest][place]
+            for place, delay in enumerate(self.delays)
             if frame + delay < self._seen
         ]
-        return float(sum(said) / len(said)) if said else None
+        return float(sum(known) / len(known)) if known else None
 
 
 class LearnedScorer:
-    """Scores the frames of one stream (`ongebd.detector.scorers.Scorer`), as `ViewScores` has it.
+    """Scores the frames of one stream (`ongebd.detector.scorers.Scorer`); see `DelayedScores`.
 
     Args:
         model: With its weights; shared.
@@ -228,25 +208,25 @@ class LearnedScorer:
         self.latency = model.facts.latency
         self._cues = CueStream(dim, model.facts.groups)
         self._context = Context(len(self._cues.names))
-        self._views = ViewScores(model.facts.delays, self.latency)
+        self._scores = DelayedScores(model.facts.delays, self.latency)
 
     @property
     def state_bytes(self) -> int:
         """Bytes kept of the stream."""
-        return self._cues.state_bytes + self._context.state_bytes + self._views.state_bytes
+        return self._cues.state_bytes + self._context.state_bytes + self._scores.state_bytes
 
     def update(self, feature: Feature, time: float) -> float | None:
         """Take the next frame's feature (D,); the score of the frame `latency` before it, if it has one."""
         del time
         inputs = self._context.update(self._cues.update(feature))
-        return self._views.add(self.model.forest.scores(inputs[np.newaxis])[0])
+        return self._scores.add(self.model.forest.scores(inputs[np.newaxis])[0])
 
     def flush(self) -> list[float | None]:
         """The scores of the last `latency` frames, or of those that there were."""
-        return self._views.flush()
+        return self._scores.flush()
 
     def reset(self) -> None:
         """Forget everything."""
         self._cues.reset()
         self._context.reset()
-        self._views.reset()
+        self._scores.reset()

@@ -29,12 +29,8 @@ def est_loss(errors: Tensor, targets: Tensor, weight: Tensor | float = 1.0) -> T
     Args:
         errors: ε, in [0, 1], any shape.
         targets: y, whether each frame is a boundary, the same shape.
-        weight: What the loss of boundaries is multiplied by.
+        weight: Of boundaries.
 
-    Returns:
-        One loss for each error, finite.
-
-    >>> import torch
     >>> est_loss(torch.tensor([0.5, 0.0, 1.0]), torch.tensor([True, False, True])).round(decimals=4)
     tensor([0.6931, 0.0000, 0.0000])
     """
@@ -62,14 +58,10 @@ def region_mask(lead: Tensor, region: int) -> Tensor:
 
 
 def region_mean(errors: Tensor, region: int, lead: Tensor | None = None) -> Tensor:
-    """ε̄_t, the mean of those of ε_{t−K} … ε_t that there are.
+    """ε̄_t, the mean of those of ε_{t−K} … ε_t that there are, (B, T).
 
-    Args:
-        errors: (B, T).
-        region: K.
-        lead: See `region_mask`; by default the first error of each row is the first of its stream.
+    By default the first error of each row is the first of its stream; for `lead` see `region_mask`.
 
-    >>> import torch
     >>> region_mean(torch.tensor([[1.0, 0.0, 0.5, 0.0]]), region=1)
     tensor([[1.0000, 0.5000, 0.2500, 0.2500]])
     """
@@ -85,18 +77,7 @@ def rest_loss(
     weight: Tensor | float = 1.0,
     lead: Tensor | None = None,
 ) -> Tensor:
-    """The REST loss: the EST loss of ε̄_t against y_t, the paper's equation "rest".
-
-    Args:
-        errors: ε of consecutive frames, (B, T).
-        targets: y, (B, T).
-        region: K.
-        weight: What the loss of boundaries is multiplied by.
-        lead: See `region_mask`.
-
-    Returns:
-        (B, T), finite.
-    """
+    """The REST loss, (B, T): the EST loss of ε̄_t against y_t, the paper's equation "rest"."""
     return est_loss(region_mean(errors, region, lead), targets, weight)
 
 
@@ -118,7 +99,7 @@ def total_loss(
         targets: y, (B, T).
         region: K.
         alpha: α.
-        weight: What the loss of boundaries is multiplied by.
+        weight: Of boundaries.
         est: Whether the sum of EST is in it.
         rest: Whether α · REST is in it.
         lead: See `region_mask`.
@@ -139,11 +120,8 @@ def total_loss(
 def balancing_weight(targets: Tensor, counted: Tensor) -> Tensor:
     """Targets that are no boundary / targets that are; 1 where a batch has only one of the two.
 
-    Args:
-        targets: y, any shape.
-        counted: Which of them are targets of this batch, the same shape.
+    Only the `counted` ones, a mask of the same shape, are targets of this batch.
 
-    >>> import torch
     >>> y = torch.tensor([True, False, False, False, True])
     >>> balancing_weight(y, torch.tensor([True, True, True, True, False]))
     tensor(3.)

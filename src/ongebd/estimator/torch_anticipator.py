@@ -22,10 +22,10 @@ class TorchAnticipator:
         folder: With `model.safetensors` and `config.json`.
         name: What to call it.
         device: A torch device: cpu, cuda, cuda:1, …
-        threads: Threads in which a frame is computed, on the CPU; None leaves them as PyTorch has them.
+        threads: CPU threads in which a frame is computed; None leaves them as PyTorch has them.
 
     Raises:
-        ConfigError: There is no such device, or the weights cannot be read.
+        ConfigError: There is no such device, or the weights are damaged.
     """
 
     def __init__(self, folder: Path, name: str, device: str = "cpu", threads: int | None = None) -> None:
@@ -48,11 +48,7 @@ class TorchAnticipator:
 
 
 def load_anticipator(folder: Path) -> ConsistentEventAnticipator:
-    """The network in a folder, in evaluation mode.
-
-    Raises:
-        ConfigError: Its files are missing or damaged.
-    """
+    """The network in a folder, in evaluation mode; ConfigError where its files are missing or damaged."""
     try:
         return ConsistentEventAnticipator.from_pretrained(folder).eval()
     except ConfigError:

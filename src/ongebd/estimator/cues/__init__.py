@@ -12,9 +12,16 @@ streams is the same with one more axis in front.
 """
 
 from ongebd.estimator.cues.appearance import AppearanceCues
-from ongebd.estimator.cues.context import CONTEXT, Context, context_names
 from ongebd.estimator.cues.motion import MotionCues
-from ongebd.estimator.cues.stream import GROUPS, CueStream, cue_matrix, cue_names
+from ongebd.estimator.cues.stream import (
+    CONTEXT,
+    GROUPS,
+    Context,
+    CueStream,
+    context_names,
+    cue_matrix,
+    cue_names,
+)
 
 __all__ = [
     "CONTEXT",

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from ongebd.estimator.cues import appearance as ap
 from ongebd.estimator.cues import motion as mo
-from ongebd.estimator.cues.context import CONTEXT
-from ongebd.estimator.cues.context import LEAST_WEIGHT as CONTEXT_LEAST_WEIGHT
+from ongebd.estimator.cues.stream import CONTEXT
+from ongebd.estimator.cues.stream import LEAST_WEIGHT as CONTEXT_LEAST_WEIGHT
 
 _NOVELTIES = len(ap.NOVELTY)
 # Plain numbers, which a compiler takes for constants.

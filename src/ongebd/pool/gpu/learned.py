@@ -17,7 +17,7 @@ from ongebd.pool.gpu.cues import BatchedAppearance, BatchedContext, BatchedMotio
 class BatchedLearned(BatchedScorer):
     """Cues, their context, and boosted trees.
 
-    A step says what each view thinks of a frame; the host joins these to scores (`ViewScores`). Cues are
+    A step says what each view thinks of a frame; the host joins these to scores (`DelayedScores`). Cues are
     float32 whatever the backbone's precision, and the forest compares float32: its thresholds are sharp.
 
     Args:

@@ -9,7 +9,7 @@ from ongebd.detector.config import StreamConfig
 from ongebd.detector.heads import OBD
 from ongebd.detector.judge import Judge
 from ongebd.errors import FeatureError
-from ongebd.estimator.learned import COLD, ViewScores
+from ongebd.estimator.learned import COLD, DelayedScores
 from ongebd.pool.gpu.batched_scorer import BatchedScorer
 from ongebd.pool.gpu.discriminator import SETTINGS
 from ongebd.pool.gpu.engine import FEATURE_BROKEN, FEATURE_ZERO, VERDICT
@@ -64,7 +64,7 @@ class DeviceDetector:
         self._method = scorer.name
         self._hint = ", or compute in bfloat16: float16 ends at 65504" if precision == "float16" else ""
         has_views = bool(scorer.delays)
-        self._scores = ViewScores(scorer.delays or (0,), scorer.latency, cold=COLD if has_views else 0)
+        self._scores = DelayedScores(scorer.delays or (0,), scorer.latency, cold=COLD if has_views else 0)
         self.latency = float(self._scores.latency / config.rate())
         on_device = not has_views and config.head in (None, OBD)
         self.head = DeviceHead(config) if on_device else None
