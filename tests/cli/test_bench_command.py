@@ -9,7 +9,7 @@ import pytest
 
 from ongebd.cli import main
 from ongebd.cli.bench import bench
-from ongebd.lab.benchmark import run as run_module
+from ongebd.lab.benchmark import bench as bench_module
 from ongebd.lab.benchmark import timing
 
 ONE = ["bench", "--methods", "persistence", "--repeats", "1", "--seconds", "0.001"]
@@ -20,7 +20,7 @@ QUICK = [*ONE, "--streams", "0"]
 def _light(monkeypatch):
     """Without the processes that tell the memory, and with little warming up."""
     monkeypatch.setattr(timing, "WARM_UP", 0.0)
-    monkeypatch.setattr(run_module, "peak_memory", lambda _subject, _plan: 2**20)
+    monkeypatch.setattr(bench_module, "peak_memory", lambda _name, _plan: 2**20)
 
 
 def test_tables_on_the_terminal_and_files(tmp_path, capsys):
@@ -68,7 +68,7 @@ def test_nothing_is_written_unasked(capsys, tmp_path, monkeypatch):
     [
         (["--methods", "no-such"], "unknown method 'no-such'"),
         (["--methods", ","], "--methods names none"),
-        (["--streams", "1,x"], "'x' is none"),
+        (["--streams", "1,x"], "not 'x'"),
         (["--streams", ""], "--streams has an empty value"),
         (["--device", "tpu"], "--device must be cpu, cuda or cuda:N"),
         (["--device", "cuda:77"], "cuda:77|torch is not installed"),
@@ -99,14 +99,14 @@ def test_a_video_that_is_none(capfd, tmp_path, monkeypatch):
 
 
 def test_an_interrupt_writes_what_was_measured(monkeypatch, tmp_path, capsys):
-    turn, count = run_module.Cell.turn, iter(range(100))
+    turn, count = bench_module.Cell.turn, iter(range(100))
 
     def interrupted(cell, seconds):
         if next(count) == 3:
             raise KeyboardInterrupt
         turn(cell, seconds)
 
-    monkeypatch.setattr(run_module.Cell, "turn", interrupted)
+    monkeypatch.setattr(bench_module.Cell, "turn", interrupted)
     assert main([*ONE, "--streams", "1", "--out", str(tmp_path)]) == 130
     assert "stopped before its end" in capsys.readouterr().out
     assert json.loads((tmp_path / "bench.json").read_text())["complete"] is False
@@ -116,7 +116,7 @@ def test_an_interrupt_before_anything_was_measured(monkeypatch, tmp_path, capsys
     def interrupted(*_arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run_module, "subjects", interrupted)
+    monkeypatch.setattr(bench_module, "subjects", interrupted)
     assert main([*QUICK, "--out", str(tmp_path / "new")]) == 130
     assert capsys.readouterr().out == ""
     assert not (tmp_path / "new").exists()

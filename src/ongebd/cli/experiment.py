@@ -41,7 +41,7 @@ def list_() -> int:
     from ongebd.lab.experiments.catalogue import EXPERIMENTS
 
     rows = [
-        (name, experiment.title + ("" if experiment.printed else " (not in the paper)"), experiment.asks)
+        (name, experiment.title + ("" if experiment.paper else " (not in the paper)"), experiment.asks)
         for name, experiment in EXPERIMENTS.items()
     ]
     print_tables(
@@ -109,13 +109,13 @@ def all_(*, option: Run = None) -> int:
 def _run(names: Sequence[str], option: RunOption) -> int:
     from ongebd.lab.experiments.scales import scale_of
 
-    scale = scale_of(option.scale).with_seeds(option.seeds)
+    scale = scale_of(option.scale, option.seeds)
     if (option.data is None) == (not option.clips):
         raise ConfigError("use either --data with the paper's data sets or --clips with folders of clips")
     with training_extra():
-        from ongebd.lab.experiments.session import Session
+        from ongebd.lab.experiments.session import run_experiments
     with Progress(quiet=option.quiet) as progress:
-        session = Session(
+        return run_experiments(
             names,
             data=option.data,
             clips=option.clips or [],
@@ -127,7 +127,6 @@ def _run(names: Sequence[str], option: RunOption) -> int:
             command=shlex.join(["ongebd", *_plain_arguments(sys.argv[1:])]),
             progress=_Following(progress),
         )
-        return session.run()
 
 
 class _Following:

@@ -70,7 +70,7 @@ def figure(
     title
         Title above the figure.
     """
-    from ongebd.lab.experiments.figures.command import draw_video
+    from ongebd.lab.experiments.figures.video import draw_video
 
     files = draw_video(
         video,

@@ -1,4 +1,4 @@
-"""A whole benchmark, as small as can be."""
+"""A whole benchmark, as small as possible."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 import ongebd
 from ongebd.detector import load
 from ongebd.errors import ConfigError, MissingExtraError
-from ongebd.lab.benchmark import Bench, BenchPlan, timing
-from ongebd.lab.benchmark import run as run_module
+from ongebd.lab.benchmark import Bench, BenchPlan, memory, timing
+from ongebd.lab.benchmark import bench as bench_module
 from ongebd.lab.benchmark.report import bench_tables, headline, to_markdown, write_bench
-from ongebd.lab.benchmark.result import to_json
-from ongebd.lab.benchmark.subjects import USUAL, subject
+from ongebd.lab.benchmark.result import printed_cost, to_json
+from ongebd.lab.benchmark.subjects import USUAL
 
 
 def tiny(**changes) -> BenchPlan:
@@ -24,12 +24,12 @@ def tiny(**changes) -> BenchPlan:
 
 @pytest.fixture
 def light(monkeypatch):
-    """Without the processes that tell the memory, and with little warming up."""
+    """Without the processes that measure memory, and with little warming up."""
     monkeypatch.setattr(timing, "WARM_UP", 0.0)
-    monkeypatch.setattr(run_module, "peak_memory", lambda _subject, _plan: 7 * 2**20)
+    monkeypatch.setattr(bench_module, "peak_memory", lambda _name, _plan: 7 * 2**20)
 
 
-def test_every_figure_is_there_with_all_its_turns(light, tmp_path):
+def test_every_value_is_there_with_all_its_turns(light, tmp_path):
     told = []
     bench = Bench(tiny(streams=(1, 3)), lambda *what: told.append(what))
     result = bench.run()
@@ -49,12 +49,12 @@ def test_every_figure_is_there_with_all_its_turns(light, tmp_path):
     files = write_bench(result, tmp_path / "new" / "out")
     assert [file.name for file in files] == ["bench.md", "bench.json", "bench.png"]
     assert files[2].read_bytes().startswith(b"\x89PNG")
-    said = json.loads(files[1].read_text())
-    assert said["complete"]
-    assert said["plan"]["precision"] == "float32"
-    assert len(said["methods"][0]["many"]["3"]["turns"]) == 2
-    assert said["methods"][0]["memory"] == 7 * 2**20
-    assert said["methods"][0]["ways"][0]["latency"]["p50"] > 0
+    values = json.loads(files[1].read_text())
+    assert values["complete"]
+    assert values["plan"]["precision"] == "float32"
+    assert len(values["methods"][0]["many"]["3"]["turns"]) == 2
+    assert values["methods"][0]["memory"] == 7 * 2**20
+    assert values["methods"][0]["ways"][0]["latency"]["p50"] > 0
     text = files[0].read_text()
     for part in ("## Many streams", "## One stream", "window-mean", "![frames a second](bench.png)"):
         assert part in text
@@ -62,7 +62,7 @@ def test_every_figure_is_there_with_all_its_turns(light, tmp_path):
 
 def test_turns_are_interleaved(light, monkeypatch):
     order = []
-    monkeypatch.setattr(run_module.Cell, "turn", lambda cell, _seconds: order.append(id(cell)))
+    monkeypatch.setattr(timing.Cell, "turn", lambda cell, _seconds: order.append(id(cell)))
     Bench(tiny(methods=("persistence", "window-mean"))).run()
     half = len(order) // 2
     assert order[:half] == order[half:]
@@ -70,14 +70,14 @@ def test_turns_are_interleaved(light, monkeypatch):
 
 
 def test_an_interrupt_leaves_what_was_measured(light, monkeypatch, tmp_path):
-    turn, count = run_module.Cell.turn, iter(range(100))
+    turn, count = timing.Cell.turn, iter(range(100))
 
     def interrupted(cell, seconds):
         if next(count) == 4:
             raise KeyboardInterrupt
         turn(cell, seconds)
 
-    monkeypatch.setattr(run_module.Cell, "turn", interrupted)
+    monkeypatch.setattr(timing.Cell, "turn", interrupted)
     bench = Bench(tiny(streams=(1, 2)))
     with pytest.raises(KeyboardInterrupt):
         bench.run()
@@ -96,7 +96,7 @@ def test_nothing_measured_makes_a_report_all_the_same():
     assert json.dumps(to_json(result))
 
 
-def test_a_method_that_is_named_must_be_had(light):
+def test_a_named_method_must_be_available(light):
     with pytest.raises(ConfigError, match="unknown method 'no-such'"):
         Bench(tiny(methods=("no-such",))).run()
 
@@ -114,7 +114,7 @@ def test_without_torch_what_runs_without_it_is_measured(light, monkeypatch):
         Bench(tiny(methods=("miniroad",))).run()
 
 
-def test_the_usual_methods_are_some_that_there_are():
+def test_the_usual_methods_exist():
     assert set(USUAL) <= {name.split(":")[0] for name in ongebd.detector.model_names()}
 
 
@@ -130,23 +130,22 @@ def test_a_video_is_read_to_its_end_by_every_method(light, make_video, make_scen
     assert any("clip.mp4, 20 frames" in table.title for table in bench_tables(result))
 
 
-def test_memory_is_that_of_a_process_of_its_own(tmp_path):
-    from ongebd.lab.benchmark.footprint import peak_memory
-
-    found = peak_memory(subject("persistence", tiny(), tmp_path), tiny())
+def test_memory_is_that_of_its_own_process_or_its_last_words(monkeypatch):
+    found = memory.peak_memory("persistence", tiny())
     assert isinstance(found, int)
     assert found > 20 * 2**20
+    monkeypatch.setattr(memory, "_PROGRAM", "raise SystemExit('no memory left')")
+    assert memory.peak_memory("persistence", tiny()) == "no memory left"
 
 
-def test_what_a_process_said_when_it_failed(tmp_path, monkeypatch):
-    from ongebd.lab.benchmark import footprint
-
-    monkeypatch.setattr(footprint, "_PROGRAM", "raise SystemExit('no memory left')")
-    assert footprint.peak_memory(subject("persistence", tiny(), tmp_path), tiny()) == "no memory left"
+def test_the_papers_values_are_those_of_its_table_of_costs():
+    assert printed_cost("estimator")["parameters-millions"] == 42.41
+    assert printed_cost("testra")["fps"] == 72.5
+    assert printed_cost("window-mean") == {}
 
 
 class TestEager:
-    """Torch's own way says the same as ours."""
+    """Torch's own way gives the same as ours."""
 
     @pytest.fixture(autouse=True)
     def _torch(self):
@@ -163,41 +162,39 @@ class TestEager:
         for n in range(20):
             frame = frames[n // 14]
             eager.update(frame, n / 24)
-            said = ours.update(frame, n / 24)
+            decision = ours.update(frame, n / 24)
         feature = eager.embed(frames[1])
         assert feature.shape == (1, model.backbone.dim)
         score = eager.scorer.score(feature, 20 / 24)
         assert score == pytest.approx(ours.update(frames[1], 20 / 24).error, abs=1e-4)
-        assert said.ready
+        assert decision.ready
 
     def test_an_anticipator_and_a_baseline(self, tmp_path):
+        import torch
+
         from ongebd.lab.benchmark.cost import cost, gflops
         from ongebd.lab.benchmark.eager import EagerScorer
         from ongebd.lab.benchmark.random_weights import random_model
 
         random = np.random.default_rng(0)
         features = random.uniform(0.1, 1, (12, 2048)).astype(np.float32)
-        import torch
-
         for name in ("estimator", "simon"):
             model = random_model(name, folder=tmp_path)
-            ours = model.stream()
-            eager = EagerScorer(model.method(model.configured()), 2048, model.error, "cpu")
+            ours, eager = model.stream(), EagerScorer(model, "cpu")
             for n, feature in enumerate(features):
-                said = ours.update_feature(feature, n / 24)
+                decision = ours.update_feature(feature, n / 24)
                 score = eager.score(torch.from_numpy(feature)[None], n / 24)
                 if n:
-                    assert score == pytest.approx(said.error, abs=1e-4)
+                    assert score == pytest.approx(decision.error, abs=1e-4)
         price = cost(model)
         assert price.method_parameters == 3_295_489
         assert price.backbone_gflops == pytest.approx(8.174, abs=0.01)
         assert gflops(lambda: torch.zeros(2, 3) @ torch.zeros(3, 5)) == pytest.approx(2 * 2 * 3 * 5 / 1e9)
 
     def test_the_gpu_way_as_tensors_on_the_cpu(self):
-        from ongebd.lab.benchmark.ways import DeviceWay
+        from ongebd.lab.benchmark.ways import device_way
 
-        model = load("persistence")
-        way = DeviceWay(model, "cpu", "float32")
+        way = device_way(load("persistence"), "cpu", "float32")
         frame = np.random.default_rng(0).integers(0, 256, (256, 300, 3), np.uint8)
         way.features(frame)
         assert way.overall(frame, 0.0).error == 0

@@ -63,7 +63,7 @@ def test_a_method_named_twice_is_measured_once():
         ({"repeats": 0}, "--repeats must be at least 1"),
         ({"threads": 0}, "--threads must be at least 1"),
         ({"seconds": 0.0}, "--seconds must be above 0"),
-        ({"seconds": float("nan")}, "--seconds must be above 0"),
+        ({"seconds": float("nan")}, "--seconds must be a finite number"),
         ({"device": "tpu"}, "--device must be cpu, cuda or cuda:N"),
         ({"device": "cuda:x"}, "--device must be cpu, cuda or cuda:N"),
         ({"device": "cuda:99"}, "--device cuda:99: PyTorch sees|torch is not installed"),

@@ -6,76 +6,79 @@ import pytest
 
 from ongebd.errors import ConfigError
 from ongebd.lab.experiments.catalogue import EXPERIMENTS
-from ongebd.lab.experiments.columns import SCORES
-from ongebd.lab.experiments.printed import PRINTED
+from ongebd.lab.experiments.definition import Experiment
 from ongebd.lab.experiments.scales import SCALES
-from ongebd.lab.experiments.session import chosen
-from ongebd.lab.experiments.table import Experiment
+from ongebd.lab.experiments.scores import SCORES
+from ongebd.lab.paper import PRINTED
 
-SPEED = {"features", "model", "overall", "overall, eager", "parameters-millions", "gflops"}
-MEMORY = {"vram-gb", "vram-mb"}
+SPEED = {"features", "model", "overall", "overall, eager", "parameters-millions", "gflops", "vram-mb"}
 
 
 def test_every_printed_table_is_an_experiment() -> None:
-    assert {e.printed for e in EXPERIMENTS.values()} - {None} == set(PRINTED)
+    tables = [experiment.paper for experiment in EXPERIMENTS.values()]
+    assert all(table in tables for table in PRINTED.values())
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS.keys())
-def test_rows_have_names_of_their_own_and_columns_that_exist(experiment: Experiment) -> None:
+def test_rows_have_different_names_and_columns_exist(experiment: Experiment) -> None:
     names = [row.name for row in experiment.rows]
     assert len(set(names)) == len(names)
-    assert set(experiment.columns) <= {*SCORES, *SPEED, *MEMORY}
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS.keys())
-def test_every_row_that_the_paper_prints_stands_beside_ours(experiment: Experiment) -> None:
-    if experiment.printed is None:
-        return
-    assert {row.printed for row in experiment.rows} - {None} == set(PRINTED[experiment.printed].rows)
-    printed = [
-        experiment.printed_value(row, column) for row in experiment.rows for column in experiment.columns
-    ]
-    assert any(value is not None for value in printed)
-
-
-def test_a_printed_value_is_the_cell_of_that_row_and_column() -> None:
-    online = EXPERIMENTS["online-kinetics"]
-    ours = next(row for row in online.rows if row.name == "ESTimator")
-    assert online.printed_value(ours, "average") == 0.748
-    assert online.printed_value(ours, "relative 0.05") == 0.620
-    assert online.printed_value(ours, "absolute 0.25") is None
-    grid = EXPERIMENTS["tau-delta"]
-    cell = next(row for row in grid.rows if row.at == ("1.5", "21"))
-    assert (cell.tau, cell.deciding) == (1.5, {"delta": 21})
-    assert grid.printed_value(cell, "average") == 0.748
-    assert grid.printed_value(cell, "absolute 0.5") is None
+    assert set(experiment.columns) <= {*SCORES, *SPEED, "vram-gb"}
 
 
 @pytest.mark.parametrize(
-    ("name", "backbone", "printed"),
-    [("features-sthv2", "tsn-sthv2", 0.653), ("features-kinetics", "tsn-kinetics", 0.654)],
+    "experiment",
+    [each for each in EXPERIMENTS.values() if each.paper],
+    ids=lambda experiment: experiment.name,
 )
-def test_each_half_of_the_table_of_features_has_its_backbones_values(
-    name: str, backbone: str, printed: float
+def test_every_row_that_the_paper_prints_stands_beside_ours(experiment: Experiment) -> None:
+    assert experiment.paper is not None
+    named = {row.printed or row.name for row in experiment.rows}
+    assert set(experiment.paper.rows) <= named
+    assert all(row.printed in (None, *experiment.paper.rows) for row in experiment.rows)
+    assert any(experiment.printed_values(row) for row in experiment.rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "column", "value"),
+    [
+        ("online-kinetics", "ESTimator", "average", 0.748),
+        ("online-kinetics", "ESTimator", "relative 0.05", 0.620),
+        ("online-kinetics", "ESTimator", "absolute 0.25", None),
+        ("online-kinetics", "ESTimator, τ = 1.5", "average", None),
+        ("tau-delta", "τ = 1.5, Δ = 21", "average", 0.748),
+        ("tau-delta", "τ = 1.5, Δ = 21", "absolute 0.5", None),
+        ("features-sthv2", "TeSTra-BC", "average", 0.653),
+        ("features-kinetics", "TeSTra-BC", "average", 0.654),
+        ("features-kinetics", "TeSTra-BC", "absolute 0.5", None),
+        ("region", "K = 9", "average", 0.748),
+        ("zero-shot", "U-Net", "f1 0.05", 0.299),
+        ("delay", "ESTimator", "absolute 0.5", None),
+    ],
+)
+def test_a_printed_value_is_the_cell_of_that_row_and_column(
+    name: str, row: str, column: str, value: float | None
 ) -> None:
-    half = EXPERIMENTS[name]
-    assert (half.data, half.trained_on) == (backbone, backbone)
-    testra = next(row for row in half.rows if row.name == "TeSTra-BC")
-    assert half.printed_value(testra, "average") == printed
-    assert half.printed_value(testra, "absolute 0.5") is None
+    experiment = EXPERIMENTS[name]
+    (found,) = [each for each in experiment.rows if each.name == row]
+    assert experiment.printed_value(found, column) == value
 
 
 def test_the_grid_is_twenty_five_decisions_of_one_training() -> None:
     rows = EXPERIMENTS["tau-delta"].rows
     assert len(rows) == 25
     assert all(row.training == {} and row.method == "estimator" for row in rows)
+    assert [(row.tau, row.deciding) for row in rows if row.at == ("1.5", "21")] == [(1.5, {"delta": 21})]
 
 
 def test_scales_rise() -> None:
     assert [scale.videos for scale in SCALES.values()] == sorted(scale.videos for scale in SCALES.values())
 
 
-def test_a_wrong_name_is_told_with_a_near_one() -> None:
+def test_names_are_chosen_once_each_and_a_wrong_one_is_refused_with_a_near_one() -> None:
+    pytest.importorskip("torch", reason="the extra `train` is not installed")
+    from ongebd.lab.experiments.session import chosen
+
     with pytest.raises(ConfigError, match="did you mean components"):
         chosen(["component"])
     assert [e.name for e in chosen(["region", "components", "region"])] == ["region", "components"]

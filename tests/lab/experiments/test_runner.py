@@ -14,27 +14,16 @@ from ongebd.data.synthetic import SyntheticConfig, make_synthetic  # noqa: E402
 from ongebd.errors import FeatureError  # noqa: E402
 from ongebd.features.store import FeatureStore  # noqa: E402
 from ongebd.lab.experiments import scoring  # noqa: E402
+from ongebd.lab.experiments.cache import Cache  # noqa: E402
 from ongebd.lab.experiments.catalogue import EXPERIMENTS  # noqa: E402
-from ongebd.lab.experiments.layout import facts, sheets  # noqa: E402
-from ongebd.lab.experiments.material import LackingError, Part, VideoSet  # noqa: E402
-from ongebd.lab.experiments.report import Report, latex  # noqa: E402
+from ongebd.lab.experiments.datasets import DataSet, MissingDataError, Part  # noqa: E402
+from ongebd.lab.experiments.report import Report  # noqa: E402
 from ongebd.lab.experiments.runner import Runner  # noqa: E402
 from ongebd.lab.experiments.scales import scale_of  # noqa: E402
-from ongebd.lab.experiments.shelf import Shelf  # noqa: E402
+from ongebd.lab.experiments.tables import notes_of, tables_of  # noqa: E402
 
-SCALE = replace(
-    scale_of("tiny"),
-    training={
-        "width": 16,
-        "ffn": 16,
-        "heads": 2,
-        "layers": 1,
-        "epochs": 1,
-        "batch": 64,
-        "run": 32,
-        "lr": 3e-3,
-    },
-)
+TINY = scale_of("tiny")
+SCALE = replace(TINY, training={**TINY.training, "width": 16, "ffn": 16, "heads": 2, "lr": 3e-3})
 
 
 @pytest.fixture(autouse=True)
@@ -43,10 +32,9 @@ def _one_thread() -> None:
 
 
 class Made:
-    """Material of made features, written to a store."""
+    """A source of one set of made features."""
 
     about = "Made features."
-    are_composites = False
 
     def __init__(self, folder: Path) -> None:
         made, labels = make_synthetic(SyntheticConfig(videos=12, frames=80, dim=12, event=(20, 30)))
@@ -58,11 +46,11 @@ class Made:
             Part(folder, LabelSet({n: labels.videos[n] for n in made.ids()[cut]}, "custom", "made"))
             for cut in (slice(0, 8), slice(8, None))
         ]
-        self.set = VideoSet("made features", *parts)
+        self.set = DataSet("made features", *parts)
 
-    def get(self, which: str) -> VideoSet:
-        if which != "main":
-            raise LackingError(f"no {which} set here")
+    def get(self, name: str) -> DataSet:
+        if name != "kinetics":
+            raise MissingDataError(f"no {name} set here")
         return self.set
 
 
@@ -78,7 +66,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def runner(material: Made, work: Path) -> Runner:
-    return Runner(material, SCALE, Shelf(work), "cpu")  # type: ignore[arg-type]
+    return Runner(material, SCALE, Cache(work), "cpu")  # type: ignore[arg-type]
 
 
 def test_tables_share_trainings_and_a_second_run_trains_nothing(
@@ -88,7 +76,7 @@ def test_tables_share_trainings_and_a_second_run_trains_nothing(
     steps = runner.plan(some)
     # Classifier, EST, REST, EST+REST and two untrained anticipators: the discriminator takes no training.
     assert len(steps) == 6
-    assert runner.estimate(steps).known == 0
+    assert runner.estimate(steps) == ([1.0] * 6, True)
     assert [step.row.name for step in runner.train(steps)] == [step.row.name for step in steps]
     tables = [runner.table(experiment) for experiment in some]
     assert not any(table.failures or table.missing for table in tables)
@@ -97,7 +85,7 @@ def test_tables_share_trainings_and_a_second_run_trains_nothing(
         raise AssertionError("trained again")
 
     monkeypatch.setattr(scoring, "train", refuse)
-    again = Runner(material, SCALE, Shelf(work), "cpu")  # type: ignore[arg-type]
+    again = Runner(material, SCALE, Cache(work), "cpu")  # type: ignore[arg-type]
     assert again.plan(some) == []
     assert [again.table(experiment) for experiment in some] == tables
 
@@ -120,7 +108,7 @@ def test_thresholds_are_chosen_without_the_test_videos(runner: Runner, material:
     }
     test = replace(material.set.test, labels=LabelSet(shifted, "custom", "made"))
     other.set = replace(material.set, test=test)
-    after = Runner(other, SCALE, Shelf(work), "cpu").table(components)  # type: ignore[arg-type]
+    after = Runner(other, SCALE, Cache(work), "cpu").table(components)  # type: ignore[arg-type]
     assert [row.thresholds for row in after.rows] == [row.thresholds for row in before.rows]
     assert [row.cells for row in after.rows] != [row.cells for row in before.rows]
 
@@ -132,13 +120,13 @@ def test_every_table_has_its_floors_and_says_what_it_was_scored_on(runner: Runne
         "as many as are labelled",
     ]
     assert table.videos == 4
-    text = " ".join(facts(table))
+    text = " ".join(notes_of(table))
     assert "made features: 4 videos" in text
-    assert "nothing of them was measured here" in text
+    assert "none of them was measured here" in text
 
 
 def test_a_set_that_is_not_there_leaves_its_tables_out_with_the_reason(runner: Runner) -> None:
-    assert runner.table(EXPERIMENTS["online-tapos"]).missing == "no second set here"
+    assert runner.table(EXPERIMENTS["online-tapos"]).missing == "no tapos set here"
     assert runner.plan([EXPERIMENTS["online-tapos"]]) == []
     assert runner.table(EXPERIMENTS["features-sthv2"]).missing == "no tsn-sthv2 set here"
 
@@ -149,7 +137,7 @@ def test_a_method_that_needs_videos_is_left_out_where_there_are_none(runner: Run
     table = runner.table(replace(offline, rows=rows))
     assert table.failures == []
     assert all("needs the videos, and 4 are not there" in str(row.missing) for row in table.rows)
-    assert "SceneDetect (scenedetect-content) was left out: " in " ".join(facts(table))
+    assert "SceneDetect (scenedetect-content) was left out: " in " ".join(notes_of(table))
 
 
 def test_a_row_that_fails_says_why_and_the_others_stand(
@@ -163,7 +151,7 @@ def test_a_row_that_fails_says_why_and_the_others_stand(
         return real(config, **given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(scoring, "train", fails)
-    runner = Runner(material, SCALE, Shelf(tmp_path), "cpu")  # type: ignore[arg-type]
+    runner = Runner(material, SCALE, Cache(tmp_path), "cpu")  # type: ignore[arg-type]
     rows = tuple(r for r in EXPERIMENTS["components"].rows if r.name in ("EST", "REST"))
     experiment = replace(EXPERIMENTS["components"], rows=rows)
     steps = runner.plan([experiment])
@@ -173,13 +161,12 @@ def test_a_row_that_fails_says_why_and_the_others_stand(
     failed, stands = table.rows
     assert not failed.cells
     assert stands.cells["average"].value > 0
-    (sheet,) = sheets(table)
-    assert [cell.text for cell in sheet.rows[0]] == ["EST", "failed", "failed", "failed", "failed"]
+    assert tables_of(table)[0].texts[0] == ["EST", "failed", "failed", "failed", "failed"]
 
 
 def test_the_report_tells_printed_from_measured(runner: Runner, tmp_path: Path) -> None:
     tables = [runner.table(EXPERIMENTS[name]) for name in ("components", "tau-delta", "features-sthv2")]
-    report = Report(tables, SCALE, "Made features.", "ongebd experiment run", {})
+    report = Report(tables, SCALE, "Made features.", "cpu", "ongebd experiment run", {})
     files = report.write(tmp_path)
     assert {path.name for path in files} == {
         *("report.md", "report.html", "results.json"),
@@ -189,11 +176,4 @@ def test_the_report_tells_printed_from_measured(runner: Runner, tmp_path: Path) 
     assert "| *EST+REST+OBD, printed* | *.748* | *.620* | – | – |" in text
     assert "*Not run: no tsn-sthv2 set here.*" in text
     page = (tmp_path / "report.html").read_text()
-    assert page.count("<table>") == sum(len(sheets(table)) for table in tables if table.missing is None)
-
-
-def test_a_latex_table_has_as_many_cells_in_each_row(runner: Runner) -> None:
-    for name in ("components", "tau-delta"):
-        for sheet in sheets(runner.table(EXPERIMENTS[name])):
-            body = [line for line in latex(sheet).splitlines() if line.endswith(r"\\")]
-            assert {line.count(" & ") for line in body} == {len(sheet.header) - 1}
+    assert page.count("<table>") == sum(len(tables_of(table)) for table in tables if table.missing is None)

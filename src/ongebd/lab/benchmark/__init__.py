@@ -1,13 +1,12 @@
-"""Speed on the user's own machine: the paper's tables for every method, with torch's own way beside each.
+"""Speed on the user's machine: the paper's tables for every method, with torch's own way beside each.
 
->>> from ongebd.lab.benchmark import BenchPlan, benchmark
->>> result = benchmark(BenchPlan(methods=("persistence",), repeats=1, seconds=0.01))
+>>> from ongebd.lab.benchmark import Bench, BenchPlan
+>>> result = Bench(BenchPlan(methods=("persistence",), repeats=1, seconds=0.01)).run()
 >>> result.complete, result.methods[0].ways[0].overall.fps.median > 0
 (True, True)
 """
 
+from ongebd.lab.benchmark.bench import Bench
 from ongebd.lab.benchmark.plan import BenchPlan
-from ongebd.lab.benchmark.result import BenchResult
-from ongebd.lab.benchmark.run import Bench, benchmark
 
-__all__ = ["Bench", "BenchPlan", "BenchResult", "benchmark"]
+__all__ = ["Bench", "BenchPlan"]

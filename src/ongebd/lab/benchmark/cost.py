@@ -20,20 +20,19 @@ if TYPE_CHECKING:
     from ongebd.baselines.network import OnlineNetwork
 
 EFFICIENTNET_LITE0 = 3_350_000
-"""Numbers in our file of the backbone, its normalisation folded in; a test holds it to that."""
-_FRAMES = 16
+"""Numbers in our file of the backbone, with its normalisation folded in; a test checks it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one frame of one stream.
+    """Of one frame of one stream. GFLOPs are None without torch, and for what has no network.
 
     Attributes:
         backbone_parameters: Numbers in the backbone.
-        method_parameters: Numbers that are learned, of the method alone.
-        backbone_gflops: Two for each multiplication with its addition; None without torch.
-        method_gflops: Likewise; None where the method has no network, or none that is counted.
-        window_gflops: Backbone and method where the method's whole window is computed anew, as in training.
+        method_parameters: Learned numbers of the method alone.
+        backbone_gflops: Two operations for each multiplication with its addition.
+        method_gflops: Likewise.
+        window_gflops: Backbone and method, if the method's whole window is computed, as in training.
         state_bytes: What a stream keeps.
         latency: Frames of future that a verdict waits for.
     """
@@ -49,15 +48,14 @@ class Cost:
 
 def cost(model: Model) -> Cost:
     """Count a model's cost."""
-    config = model.configured()
-    stream = model.stream()
-    recipe = RECIPES.get(model.name.partition(":")[0])
-    name, method = model.name.partition(":")[0], recipe.parameters if recipe is not None else 0
-    backbone = _backbone_parameters(model.backbone)
-    latency = round(stream.latency * float(config.rate()))
+    stream, name = model.stream(), model.name.partition(":")[0]
+    latency = round(stream.latency * float(model.configured().rate()))
+    _fill(stream, model.backbone.dim)
+    backbone, method = _backbone_parameters(model.backbone), 0
     if name == "transnetv2":
         method = TRANSNETV2_PARAMETERS
-    _fill(stream, model.backbone.dim)
+    elif name in RECIPES:
+        method = RECIPES[name].parameters
     if not backbone or find_spec("torch") is None or find_spec("onnx") is None:
         return Cost(backbone, method, None, None, None, stream.state_bytes, latency)
     import torch
@@ -66,16 +64,16 @@ def cost(model: Model) -> Cost:
 
     eager = EagerBackbone(model.backbone, "cpu")
     picture = gflops(lambda: eager.network(torch.zeros(1, 3, eager.size, eager.size)))
-    network = EagerScorer(model.method(config), model.backbone.dim, model.error, "cpu").network
+    network = EagerScorer(model, "cpu").network
     if network is None:
         return Cost(backbone, method, picture, None, None, stream.state_bytes, latency)
     step, window = network_gflops(network)
-    count = sum(parameter.numel() for parameter in network.parameters())
-    return Cost(backbone, count, picture, step, picture + window, stream.state_bytes, latency)
+    method = sum(parameter.numel() for parameter in network.parameters())
+    return Cost(backbone, method, picture, step, picture + window, stream.state_bytes, latency)
 
 
 def network_gflops(network: nn.Module) -> tuple[float, float]:
-    """GFLOPs of a network's next frame, and of one whose whole window is computed anew."""
+    """GFLOPs of a network's next frame, and of one whose whole window is computed."""
     import torch
 
     from ongebd.estimator.anticipator import ConsistentEventAnticipator
@@ -87,20 +85,17 @@ def network_gflops(network: nn.Module) -> tuple[float, float]:
     state = online.start()
     step = gflops(lambda: online.step(torch.zeros(1, online.shape.dim), state))
     # A recurrent network has no window: it carries its state on, in the paper too.
-    return step, step if online.method in ("miniroad", "simon") else window_gflops(online)
+    return step, step if online.method in ("miniroad", "simon") else _window_gflops(online)
 
 
-def window_gflops(network: OnlineNetwork[Any]) -> float:
-    """GFLOPs of one frame's verdict where its whole window is computed anew, as in training."""
+def _window_gflops(network: OnlineNetwork[Any]) -> float:
     import torch
 
     from ongebd.baselines.methods import make_network, network_shape
 
     if "run" in vars(network.shape):  # frames with a verdict: one
-        network = make_network(
-            network.method, network_shape(network.method, vars(network.shape) | {"run": 1})
-        )
-        network = network.eval().requires_grad_(False)
+        shape = network_shape(network.method, vars(network.shape) | {"run": 1})
+        network = make_network(network.method, shape).eval().requires_grad_(False)
     layout = network.layout()
     frames = torch.zeros(1, sum(layout), network.shape.dim)
     places = layout.region + layout.run
@@ -109,7 +104,7 @@ def window_gflops(network: OnlineNetwork[Any]) -> float:
 
 
 def gflops(work: Callable[[], Any]) -> float:
-    """GFLOPs of some work: two for each multiplication with its addition."""
+    """GFLOPs of some work: two operations for each multiplication with its addition."""
     from torch.utils.flop_counter import FlopCounterMode
 
     with FlopCounterMode(display=False) as counter:
@@ -118,16 +113,13 @@ def gflops(work: Callable[[], Any]) -> float:
 
 
 def _fill(stream: OnlineDetector, dim: int) -> None:
-    """Give a stream some features, for some of what it keeps begins with them."""
+    """Give a stream some features, since part of its state begins with them."""
     random = np.random.default_rng(0)
-    for number in range(_FRAMES):
+    for number in range(16):
         stream.update_feature(random.uniform(1, 2, dim).astype(np.float32), number / 24)
 
 
 def _backbone_parameters(backbone: Backbone) -> int:
-    name = backbone.name
-    if name.startswith("efficientnet_lite0"):
+    if backbone.name.startswith("efficientnet_lite0"):
         return EFFICIENTNET_LITE0
-    if name == "resnet50" or name.startswith("tsn"):
-        return RESNET50
-    return 0
+    return RESNET50 if backbone.name.startswith(("resnet50", "tsn")) else 0

@@ -1,4 +1,4 @@
-"""The paper's way, to be held against: networks in float32, module by module, frame by frame. Needs torch."""
+"""The paper's way, for comparison: networks in float32, module by module, frame by frame. Needs torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from ongebd.detector import Model
 from ongebd.detector.scorers import AnticipationScorer, Scorer
 from ongebd.errors import ConfigError
 from ongebd.estimator import Anticipator
-from ongebd.estimator.anticipation import ErrorFunction
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
 from ongebd.estimator.onnx_anticipator import OnnxAnticipator
 from ongebd.estimator.torch_anticipator import TorchAnticipator, load_anticipator
@@ -30,14 +29,10 @@ _LITE0 = ("efficientnet_lite0", "efficientnet_lite0_whole")
 
 
 class EagerBackbone:
-    """A backbone's network in float32 on a device, as torch runs it by itself.
-
-    Args:
-        backbone: EfficientNet-Lite0, or one of PyTorch's; left as it is.
-        device: A torch device.
+    """A backbone's network in float32 on a device, as torch runs it by itself. The backbone stays as it is.
 
     Raises:
-        ConfigError: It has no such network.
+        ConfigError: It has no network in torch.
     """
 
     def __init__(self, backbone: Backbone, device: str) -> None:
@@ -45,7 +40,13 @@ class EagerBackbone:
         self.size = backbone.input_size
         self._device = device
         self._luma = isinstance(backbone, WholePicture)
-        network, mean, deviation = _network_of(backbone)
+        if isinstance(backbone, TorchBackbone):
+            network: nn.Module = copy.deepcopy(backbone.network).float()
+            mean, deviation = backbone.normalisation
+        elif has_network(backbone):
+            network, mean, deviation = EfficientNetLite0(), (MEAN,), (SCALE,)
+        else:
+            raise ConfigError(f"{backbone.name}: has no network in torch")
         self.network = network.eval().requires_grad_(False).to(device)
         self._mean = torch.tensor(mean, device=device).view(1, -1, 1, 1)
         self._deviation = torch.tensor(deviation, device=device).view(1, -1, 1, 1)
@@ -64,22 +65,17 @@ class EagerBackbone:
 
 
 class EagerScorer:
-    """A method's network in float32 on a device; what has none runs on the host, as ever.
-
-    Args:
-        method: What a model puts into a stream.
-        dim: D.
-        error: The error of an anticipator that runs on the host.
-        device: A torch device.
+    """A model's method: its network in float32 on a device; without a network, as ever on the host.
 
     Attributes:
-        network: The network; None where there is none.
+        network: The network, if there is one.
     """
 
-    def __init__(self, method: Anticipator | Scorer, dim: int, error: ErrorFunction, device: str) -> None:
+    def __init__(self, model: Model, device: str) -> None:
         self.network: nn.Module | None = None
         self._state: Any = None
         self._past: Tensor | None = None
+        method = model.method(model.configured())
         match method:
             case OnnxAnticipator():
                 self.network = load_anticipator(method.path.parent)
@@ -88,7 +84,7 @@ class EagerScorer:
             case NetworkScorer():
                 self.network = copy.deepcopy(method.network)
             case Anticipator():
-                self._host: Scorer = AnticipationScorer(method, error, dim)
+                self._host: Scorer = AnticipationScorer(method, model.error, model.backbone.dim)
             case _:
                 self._host = method
         if self.network is not None:
@@ -96,14 +92,14 @@ class EagerScorer:
 
     @torch.inference_mode()
     def score(self, feature: Tensor, time: float) -> float | None:
-        """The score, read back; None where the frame has none."""
+        """The score, read back; None for a frame that has none."""
         network: Any = self.network
         if network is None:
             return self._host.update(feature[0].cpu().numpy(), time)
         if not isinstance(network, ConsistentEventAnticipator):
-            logit, self._state = network.step(
-                feature, network.start() if self._state is None else self._state
-            )
+            if self._state is None:
+                self._state = network.start()
+            logit, self._state = network.step(feature, self._state)
             return float(logit.sigmoid()[0])
         if self._past is None:
             self._past = feature[:, None].expand(-1, network.config.window, -1)
@@ -113,20 +109,16 @@ class EagerScorer:
 
 
 class EagerStream:
-    """A stream run the paper's way: frame to feature to score on a device, the decision here.
-
-    Args:
-        model: A loaded model.
-        device: A torch device.
+    """A stream run the paper's way: frame to feature to score on a device, the decision on the host.
 
     Raises:
-        ConfigError: Its backbone has no network in torch.
+        ConfigError: The model's backbone has no network in torch.
     """
 
     def __init__(self, model: Model, device: str) -> None:
         config = model.configured()
         self.backbone = EagerBackbone(model.backbone, device)
-        self.scorer = EagerScorer(model.method(config), model.backbone.dim, model.error, device)
+        self.scorer = EagerScorer(model, device)
         self._head, self._runs = config.new_head(), config.runs()
         self._device = device
 
@@ -135,14 +127,13 @@ class EagerStream:
         return self.backbone.embed(frame)
 
     def update(self, frame: ImageU8, time: float | Fraction) -> bool:
-        """Take the next frame: whether it is positive."""
+        """Take the next frame; whether it is positive."""
         return self._judge(self.embed(frame), float(time))
 
     def update_feature(self, feature: Feature, time: float | Fraction) -> bool:
         """The same for a feature, (D,), on the host."""
-        return self._judge(
-            torch.from_numpy(np.asarray(feature, np.float32)).to(self._device)[None], float(time)
-        )
+        tensor = torch.from_numpy(np.asarray(feature, np.float32)).to(self._device)
+        return self._judge(tensor[None], float(time))
 
     def _judge(self, feature: Tensor, time: float) -> bool:
         score = self.scorer.score(feature, time)
@@ -156,12 +147,3 @@ class EagerStream:
 def has_network(backbone: Backbone) -> bool:
     """Whether a backbone has a network that torch can run."""
     return isinstance(backbone, TorchBackbone) or backbone.name in _LITE0
-
-
-def _network_of(backbone: Backbone) -> tuple[nn.Module, tuple[float, ...], tuple[float, ...]]:
-    """A network of its own, with mean and deviation of the pixels."""
-    if isinstance(backbone, TorchBackbone):
-        return copy.deepcopy(backbone.network).float(), *backbone.normalisation
-    if backbone.name in _LITE0:
-        return EfficientNetLite0(), (MEAN,), (SCALE,)
-    raise ConfigError(f"{backbone.name}: has no network in torch")

@@ -24,23 +24,20 @@ PACKAGES = (
 
 
 def machine(device: str = "cpu") -> dict[str, str | int | float]:
-    """Processor, cores, memory, card, versions and date, by name.
-
-    Args:
-        device: Where something will be measured; a GPU is named.
-    """
+    """Processor, cores, memory, versions, date and, unless the device is `cpu`, the GPU."""
     facts: dict[str, str | int | float] = {
         "date": time.strftime("%Y-%m-%d"),
         "processor": processor(),
         "cores": cores(),
     }
-    if (memory := memory_gib()) is not None:
-        facts["memory, GiB"] = round(memory, 1)
+    if hasattr(os, "sysconf"):
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        facts["memory, GiB"] = round(memory / 2**30, 1)
     if hasattr(os, "getloadavg"):
         facts["load before"] = round(os.getloadavg()[0], 2)
     facts["system"] = f"{platform.system()} {platform.machine()}"
     facts["python"] = platform.python_version()
-    facts |= versions()
+    facts |= {package: found for package in PACKAGES if (found := _version(package))}
     if device != "cpu" and find_spec("torch") is not None:
         import torch
 
@@ -50,27 +47,28 @@ def machine(device: str = "cpu") -> dict[str, str | int | float]:
     return facts
 
 
-def versions() -> dict[str, str]:
-    """Of the packages that matter, those that are installed."""
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = str(version(package))
-        except PackageNotFoundError:
-            continue
-    return found
+def short_machine(device: str) -> dict[str, str]:
+    """What a line has room for, and what tells whether an earlier measurement still holds."""
+    facts = machine(device)
+    names = {
+        "processor": "processor",
+        "GPU": "card",
+        "torch": "torch",
+        "Python": "python",
+        "ongebd": "ongebd",
+    }
+    return {shown: str(facts.get(name, "none")) for shown, name in names.items()}
 
 
 def cores() -> int:
-    """Those that this process may use."""
+    """The cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def memory_gib() -> float | None:
-    """Of the machine; None where the system does not say."""
+def _version(package: str) -> str:
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    except (AttributeError, ValueError, OSError):
-        return None
+        return version(package)
+    except PackageNotFoundError:
+        return ""

@@ -1,4 +1,4 @@
-"""Many streams at once: in whole steps, and through a pool as fast as it takes them."""
+"""Many streams together: in whole steps, and through a pool as fast as it takes them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ongebd.pool.runtime import Runtime, Step, Work
 from ongebd.types import ImageU8
 
 PRODUCERS = 4
-"""Threads that give frames to a pool."""
+"""Threads that submit frames to a pool."""
 WARM_STEPS = 2
 LEAST_STEPS = 3
 
 
 class Steps:
-    """So many streams, one frame of each in a step, two steps under way. Latencies are of whole steps.
+    """A `Run` of many streams: a frame of each in a step, two steps under way. Latencies are of steps.
 
     Args:
         runtime: With room for them in one step.
         model: Its model.
         streams: How many.
-        frames: Pictures that the streams are given in turn.
+        frames: Pictures that the streams take in turn.
     """
 
     def __init__(self, runtime: Runtime[Any], model: Model, streams: int, frames: Sequence[ImageU8]) -> None:
@@ -36,7 +36,7 @@ class Steps:
         self._next = 0
 
     def __call__(self, seconds: float) -> Sample:
-        """Go on for about so many seconds, and for three steps at least.
+        """Do at least three steps.
 
         Raises:
             OngebdError: That of a frame.
@@ -58,7 +58,7 @@ class Steps:
         return Sample(len(self._lanes) * (len(took) + 1), time.perf_counter() - began, tuple(took))
 
     def close(self) -> None:
-        """Give the streams' places back."""
+        """Free the streams' places."""
         for lane in self._lanes:
             self._runtime.release(lane)
 
@@ -71,12 +71,12 @@ class Steps:
 
 
 class Flood:
-    """So many streams of a pool that give frames as fast as it takes them, from four threads.
+    """A `Run` of many streams of a pool, fed by four threads as fast as it takes frames.
 
     Args:
-        pool: With room for them; its results go to a function of its own.
+        pool: With room for them; something else takes its results.
         streams: How many.
-        frames: Pictures that they give in turn.
+        frames: Pictures that they submit in turn.
     """
 
     def __init__(self, pool: StreamPool, streams: int, frames: Sequence[ImageU8]) -> None:
@@ -86,7 +86,7 @@ class Flood:
         self._fps: float | None = None
 
     def __call__(self, seconds: float) -> Sample:
-        """Give about as many frames as are done in so many seconds, two of each stream at least."""
+        """Submit about as many frames as take so long, at least two of each stream."""
         if self._fps is None:
             self._fps = self.give(1).fps
         sample = self.give(max(2, round(seconds * self._fps / self._streams)))
@@ -94,7 +94,7 @@ class Flood:
         return sample
 
     def give(self, each: int) -> Sample:
-        """So many frames of each stream."""
+        """Submit so many frames of each stream."""
         pooled = [self._pool.add(when_full="block") for _ in range(self._streams)]
         frames = self._frames
 
@@ -104,7 +104,7 @@ class Flood:
                     pooled[k].submit(frames[(n + k) % len(frames)], n / 24, copy=False)
 
         began = time.perf_counter()
-        in_threads(produce)
+        _in_threads(produce)
         self._pool.wait()
         seconds = time.perf_counter() - began
         for stream in pooled:
@@ -113,8 +113,7 @@ class Flood:
         return Sample(self._streams * each, seconds)
 
 
-def in_threads(produce: Callable[[int], None]) -> None:
-    """Several producers at once, each told its number."""
+def _in_threads(produce: Callable[[int], None]) -> None:
     threads = [threading.Thread(target=produce, args=(number,)) for number in range(PRODUCERS)]
     for thread in threads:
         thread.start()

@@ -1,4 +1,4 @@
-"""The paper's methods at the paper's sizes with random weights: what they cost does not depend on them."""
+"""The paper's methods at the paper's sizes with random weights, on which their cost doesn't depend."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from ongebd.errors import MissingExtraError
 if TYPE_CHECKING:
     from ongebd.backbones.resnet50_network import ResNet50
     from ongebd.backbones.torch_backbone import TorchBackbone
-    from ongebd.estimator.anticipator import ConsistentEventAnticipator
 
 NOTE = "random weights: speed only"
 
 
 def random_resnet50() -> ResNet50:
-    """Random weights, with normalisation that has something to do."""
+    """Random weights, with a normalisation that isn't trivial."""
     import torch
 
     from ongebd.backbones.resnet50_network import ResNet50
@@ -53,10 +52,10 @@ def random_model(name: str, threads: int = 1, folder: Path | None = None) -> Mod
     Args:
         name: `estimator`, or one of the four baselines.
         threads: CPU threads for one frame's inference.
-        folder: Where the files of an anticipator are kept while it is in use; None makes one.
+        folder: For the files of an anticipator while it is in use; None makes one.
 
     Raises:
-        MissingExtraError: Torch is not installed, or what writes and reads a network's files.
+        MissingExtraError: Torch, or what writes and reads a network's files, is not installed.
     """
     try:
         import torch
@@ -64,33 +63,23 @@ def random_model(name: str, threads: int = 1, folder: Path | None = None) -> Mod
         with torch.random.fork_rng():
             torch.manual_seed(1)
             if name == ESTIMATOR:
-                from ongebd.estimator.anticipator import ConsistentEventAnticipator
-
-                network = ConsistentEventAnticipator().eval()
-                return estimator_model(network, resnet50_backbone(threads), threads, folder)
+                return _estimator(threads, folder or Path(tempfile.mkdtemp(prefix="ongebd-")))
             return _baseline(name, threads)
     except ModuleNotFoundError as problem:
         raise MissingExtraError.of(problem.name, "train") from None
 
 
-def estimator_model(
-    network: ConsistentEventAnticipator, backbone: TorchBackbone, threads: int = 1, folder: Path | None = None
-) -> Model:
-    """An anticipator on a backbone, run on the CPU as a trained one is: by onnxruntime.
-
-    Args:
-        network: In evaluation mode.
-        backbone: Of its D.
-        threads: CPU threads for one frame's inference.
-        folder: Where its files go; None makes a folder, which stays until the system clears it.
-    """
+def _estimator(threads: int, folder: Path) -> Model:
+    """Run on the CPU as a trained one is: by onnxruntime."""
+    from ongebd.estimator.anticipator import ConsistentEventAnticipator
     from ongebd.estimator.onnx_anticipator import OnnxAnticipator
     from ongebd.lab.training.onnx_export import export_onnx
 
-    place = Path(tempfile.mkdtemp(prefix="ongebd-")) if folder is None else folder
-    network.save_pretrained(place)
-    export_onnx(network, place / ONNX_FILE)
-    anticipator = OnnxAnticipator(place / ONNX_FILE, ESTIMATOR, network.config.window, threads)
+    network = ConsistentEventAnticipator().eval()
+    backbone = resnet50_backbone(threads)
+    network.save_pretrained(folder)
+    export_onnx(network, folder / ONNX_FILE)
+    anticipator = OnnxAnticipator(folder / ONNX_FILE, ESTIMATOR, network.config.window, threads)
     return Model(ESTIMATOR, NOTE, backbone, UNTRAINED, lambda _window: anticipator)
 
 
@@ -99,10 +88,5 @@ def _baseline(name: str, threads: int) -> Model:
     from ongebd.baselines.network_scorer import NetworkScorer
 
     network = make_network(name).eval().requires_grad_(False)
-    return Model(
-        name,
-        NOTE,
-        resnet50_backbone(threads),
-        UNTRAINED,
-        method=lambda _config: NetworkScorer(network, name),
-    )
+    backbone = resnet50_backbone(threads)
+    return Model(name, NOTE, backbone, UNTRAINED, method=lambda _config: NetworkScorer(network, name))

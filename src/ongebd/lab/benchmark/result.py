@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ongebd.baselines.methods import METHODS
+from ongebd.detector.trained import ESTIMATOR
 from ongebd.lab.benchmark.cost import Cost
-from ongebd.lab.benchmark.paper import PAPER
 from ongebd.lab.benchmark.plan import BenchPlan
 from ongebd.lab.benchmark.subjects import LeftOut
-from ongebd.lab.benchmark.timing import Cell, Spread, percentiles, ratio
+from ongebd.lab.benchmark.timing import Cell, Spread, ratio
+from ongebd.lab.paper import PRINTED
 
 FORMAT = 1
 
 
 @dataclass(slots=True)
 class WayResult:
-    """One stream run in one way.
-
-    Attributes:
-        name: The way's.
-        startup: Seconds.
-        device_bytes: The most memory that it took of a GPU; None on the CPU.
-        features: From frame to feature.
-        method: From feature to decision.
-        overall: From frame to decision.
-    """
+    """One stream run in one way: see `Way` for its parts."""
 
     name: str
     startup: float
@@ -36,7 +30,7 @@ class WayResult:
 
     @property
     def measured(self) -> bool:
-        """Whether there is a figure of each part."""
+        """Whether each part has a sample."""
         return bool(self.features.samples and self.method.samples and self.overall.samples)
 
 
@@ -46,17 +40,15 @@ class MethodResult:
 
     Attributes:
         name: As it was asked for.
-        title: As in the paper's table, or the name.
-        note: What a reader must know; empty where there is nothing.
+        note: What a reader must know; may be empty.
         cost: Parameters and operations.
         ways: Ours first.
         many: By the number of streams.
-        pool: How many streams were run through a pool, and how fast; None where none were.
-        memory: Bytes of a process that runs it on the CPU alone; None where that is not known.
+        pool: The number of streams of a pool, and how fast they were.
+        memory: Peak bytes of a process that runs it on the CPU.
     """
 
     name: str
-    title: str
     note: str
     cost: Cost
     ways: list[WayResult] = field(default_factory=list)
@@ -64,20 +56,20 @@ class MethodResult:
     pool: tuple[int, Cell] | None = None
     memory: int | None = None
 
+    @property
+    def title(self) -> str:
+        """As in the paper, or the name."""
+        return _title(self.name)
+
+    @property
     def over_eager(self) -> Spread | None:
-        """How many times torch's own frames a second ours are, turn by turn; None without such a way."""
+        """How many times torch's own frames per second ours are, turn by turn."""
         return ratio(self.ways[0].overall, self.ways[1].overall) if len(self.ways) > 1 else None
 
 
 @dataclass(slots=True)
 class VideoResult:
-    """A file, read from its beginning to its end.
-
-    Attributes:
-        name: The file's, without its folder.
-        frames: That can be decoded.
-        rows: Each program and how fast it was; frames are the source's.
-    """
+    """A file read from beginning to end: its name, its frames, and how fast each program was."""
 
     name: str
     frames: int
@@ -92,7 +84,7 @@ class BenchResult:
         plan: What was asked for.
         machine: What it ran on.
         methods: In the order of the plan.
-        left_out: Usual methods that cannot be had here.
+        left_out: Usual methods that are not available here.
         notes: What else a reader must know, one line each.
         video: The file, if one was asked for.
         complete: Whether all turns were measured.
@@ -108,13 +100,30 @@ class BenchResult:
 
     @property
     def measured(self) -> bool:
-        """Whether there is a figure at all."""
-        cells = [
-            cell for method in self.methods for way in method.ways for cell in (way.overall, way.features)
-        ]
-        cells += [cell for method in self.methods for cell in method.many.values()]
-        cells += [cell for _, cell in self.video.rows] if self.video else []
-        return any(cell.samples for cell in cells)
+        """Whether anything has a sample."""
+        return any(cell.samples for cell in self._cells())
+
+    @property
+    def where(self) -> str:
+        """The GPU or the processor."""
+        return str(self.machine.get("card") or self.machine["processor"])
+
+    def _cells(self) -> Iterator[Cell]:
+        for method in self.methods:
+            yield from (cell for way in method.ways for cell in (way.overall, way.features))
+            yield from method.many.values()
+        yield from (cell for _, cell in self.video.rows) if self.video else ()
+
+
+def printed_cost(name: str) -> dict[str, float | None]:
+    """What the paper prints of a method's cost and speed; empty if nothing."""
+    table = PRINTED["cost"]
+    values = table.rows.get(_title(name).replace(" - ", "-"))
+    return {} if values is None else dict(zip(table.columns, values, strict=True))
+
+
+def _title(name: str) -> str:
+    return METHODS[name].title if name in METHODS else "ESTimator" if name == ESTIMATOR else name
 
 
 def to_json(result: BenchResult) -> dict[str, Any]:
@@ -139,16 +148,16 @@ def to_json(result: BenchResult) -> dict[str, Any]:
 
 
 def _method(method: MethodResult) -> dict[str, Any]:
-    printed = PAPER.get(method.name)
-    over = method.over_eager()
+    paper = printed_cost(method.name)
+    names = {"parameters_millions": "parameters-millions", "gflops": "gflops", "fps": "fps"}
+    over = method.over_eager
     return {
         "name": method.name,
         "title": method.title,
         "note": method.note,
         "cost": asdict(method.cost),
         "memory": method.memory,
-        "paper": printed
-        and {"parameters_millions": printed.parameters, "gflops": printed.gflops, "fps": printed.fps},
+        "paper": {name: paper[column] for name, column in names.items()} if paper else None,
         "ways": [
             {
                 "name": way.name,
@@ -157,7 +166,7 @@ def _method(method: MethodResult) -> dict[str, Any]:
                 "features": _cell(way.features),
                 "method": _cell(way.method),
                 "overall": _cell(way.overall),
-                "latency": percentiles(way.overall.latencies()),
+                "latency": way.overall.percentiles(),
             }
             for way in method.ways
         ],

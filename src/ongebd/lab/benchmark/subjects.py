@@ -1,4 +1,4 @@
-"""The methods that can be measured, loaded."""
+"""The methods to measure, loaded."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ USUAL = (
     "scenedetect-adaptive",
     "transnetv2",
 )
-"""What is measured where nothing is named: each once, as far as it can be had."""
+"""What is measured if nothing is named, as far as it is available."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A method to be measured.
+    """A method to measure.
 
     Attributes:
         name: As it was asked for.
-        plain: The model as it was loaded: float32, on the CPU.
+        plain: The model as loaded: float32, on the CPU.
         model: The same on the runtime that was asked for.
-        note: What a reader must know; empty where there is nothing.
-        chunk: How many frames it works on at once.
+        note: What a reader must know; may be empty.
+        chunk: How many frames it works on together.
     """
 
     name: str
@@ -47,43 +47,33 @@ class Subject:
     note: str
     chunk: int
 
-    @property
-    def looks_at_pixels(self) -> bool:
-        """Whether it has no network for features."""
-        return self.plain.backbone.name == "pictures"
-
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A method of the usual ones that cannot be had here.
-
-    Attributes:
-        name: Which.
-        why: One line.
-    """
+    """A usual method that is not available here, and why."""
 
     name: str
     why: str
 
 
 def subjects(
-    plan: BenchPlan, folder: Path, said: Callable[[str], object] = lambda _what: None
+    plan: BenchPlan, folder: Path, tell: Callable[[str], object]
 ) -> tuple[list[Subject], list[LeftOut]]:
-    """Load what a plan names; of the usual methods, where it names none, those that can be had.
+    """Load the methods of a plan, or if it names none, the usual ones that are available.
 
     Args:
-        plan: What is asked for.
-        folder: For the files of made networks, kept while they are in use.
-        said: Told what is being done.
+        plan: The plan.
+        folder: For the files of random networks, kept while they are in use.
+        tell: Told what is being done.
 
     Raises:
-        ConfigError: A method that is named is not to be had, or none is.
-        MissingExtraError: A package for one that is named is not installed.
+        ConfigError: A named method, or any method, is not available.
+        MissingExtraError: A package for a named one is not installed.
     """
     found: list[Subject] = []
     missing: list[LeftOut] = []
     for name in USUAL if plan.methods is None else plan.methods:
-        said(f"loading {name}")
+        tell(f"loading {name}")
         try:
             found.append(subject(name, plan, folder))
         except OngebdError as problem:
@@ -99,7 +89,7 @@ def subject(name: str, plan: BenchPlan, folder: Path) -> Subject:
     """Load one method.
 
     Raises:
-        ConfigError: It is not to be had.
+        ConfigError: It is not available.
         MissingExtraError: A package is not installed.
     """
     if name in TRAINABLE and not Path(name).is_dir():
@@ -110,7 +100,7 @@ def subject(name: str, plan: BenchPlan, folder: Path) -> Subject:
         if name.partition(":")[0] not in RECIPES and not Path(name.partition(":")[2] or name).is_dir():
             known = ", ".join((*sorted(RECIPES), *TRAINABLE))
             raise ConfigError(
-                f"--methods: unknown method {name!r}; there are {known}, and folders of trained models"
+                f"--methods: unknown method {name!r}; known are {known}, and folders of trained models"
             )
         plain, note = load(name, threads=plan.threads), ""
     if plan.on_gpu:

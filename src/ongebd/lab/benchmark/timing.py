@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 WARM_UP = 0.25
-"""Seconds at most of frames that are not counted, before something is measured for the first time."""
+"""Seconds, at most, of uncounted frames before the first measurement of something."""
 WARM_FRAMES = 10
 LEAST_FRAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A median with the smallest and the largest of what it is the median of."""
+    """A median with its smallest and largest value, and all of them."""
 
     median: float
     low: float
@@ -25,19 +25,13 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """Of at least one value."""
+        """The spread of at least one value."""
         return cls(statistics.median(values), min(values), max(values), tuple(values))
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One turn of something.
-
-    Attributes:
-        frames: How many frames it took.
-        seconds: In how long.
-        latencies: Seconds of each, where they came one by one.
-    """
+    """One turn: its frames, its seconds, and the latency of each frame if they came one by one."""
 
     frames: int
     seconds: float
@@ -45,20 +39,19 @@ class Sample:
 
     @property
     def fps(self) -> float:
-        """Frames a second."""
+        """Frames per second."""
         return self.frames / self.seconds
+
+
+Run = Callable[[float], Sample]
+"""Measures for about so many seconds."""
 
 
 @dataclass(slots=True)
 class Cell:
-    """One thing that is measured, some seconds a turn.
+    """Something that is measured, with a sample for each turn."""
 
-    Attributes:
-        run: Takes seconds and measures for about as long.
-        samples: One a turn.
-    """
-
-    run: Callable[[float], Sample]
+    run: Run
     samples: list[Sample] = field(default_factory=list)
 
     def turn(self, seconds: float) -> None:
@@ -67,20 +60,20 @@ class Cell:
 
     @property
     def fps(self) -> Spread | None:
-        """Frames a second, over the turns; None before the first."""
+        """Frames per second over the turns; None before the first."""
         return Spread.of([sample.fps for sample in self.samples]) if self.samples else None
 
-    def latencies(self) -> list[float]:
-        """Of all frames of all turns, in order of size, seconds."""
-        return sorted(latency for sample in self.samples for latency in sample.latencies)
+    def percentiles(self) -> dict[str, float]:
+        """Percentiles of all frames' latencies, seconds."""
+        return percentiles(sorted(latency for sample in self.samples for latency in sample.latencies))
 
 
 class OneByOne:
-    """Calls something for one frame after another, each timed.
+    """A `Run` of one frame after another, each timed.
 
     Args:
-        step: Takes the number of the frame; it is done when it returns.
-        chunk: A turn is a multiple of so many frames, of a method that works on as many at once.
+        step: Takes the frame's number; the frame is done when it returns.
+        chunk: A turn is a multiple of so many frames, for methods that work on as many together.
     """
 
     def __init__(self, step: Callable[[int], Any], chunk: int = 1) -> None:
@@ -89,7 +82,7 @@ class OneByOne:
         self._next = 0
 
     def __call__(self, seconds: float) -> Sample:
-        """Go on for about so many seconds, and for three frames at least."""
+        """Take at least three frames."""
         if not self._next:
             self._warm_up()
         taken: list[float] = []
@@ -112,7 +105,7 @@ class OneByOne:
 
 
 def percentiles(ordered: Sequence[float]) -> dict[str, float]:
-    """p50, p95, p99 and the largest of values in order of size.
+    """p50, p95, p99 and the largest of sorted values.
 
     >>> percentiles([float(n) for n in range(101)])
     {'p50': 50.0, 'p95': 95.0, 'p99': 99.0, 'max': 100.0}
@@ -124,6 +117,6 @@ def percentiles(ordered: Sequence[float]) -> dict[str, float]:
 
 
 def ratio(ours: Cell, theirs: Cell) -> Spread | None:
-    """How many times as many frames a second, turn by turn; None where one of them has no turn."""
+    """How many times their frames per second ours are, turn by turn; None without a turn of both."""
     pairs = list(zip(ours.samples, theirs.samples, strict=False))
     return Spread.of([a.fps / b.fps for a, b in pairs]) if pairs else None

@@ -1,10 +1,12 @@
-"""The ways in which one stream of a method is run: ours, and torch's own beside it."""
+"""The ways in which one stream of a method runs: ours, and torch's own beside it."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -13,167 +15,111 @@ from ongebd.lab.benchmark.plan import BenchPlan
 from ongebd.lab.benchmark.subjects import Subject
 from ongebd.types import Feature, ImageU8
 
-EAGER = "eager float32"
 
-
-class Way(Protocol):
-    """One stream, whose parts can be run apart from each other.
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One stream, whose parts can run on their own. A call is done when it returns.
 
     Attributes:
         name: What to call it.
-        startup: Seconds that it took to make it ready.
-        device_bytes: The most memory that it took of a GPU; None on the CPU.
+        startup: Seconds that it took to get ready.
+        device_bytes: The most GPU memory that it took; None on the CPU.
+        features: From a frame on the host to its feature.
+        method: From a feature and its time to the decision on the host.
+        overall: From a frame and its time to the decision on the host.
+        close: Frees what it holds.
     """
 
     name: str
     startup: float
     device_bytes: int | None
-
-    def features(self, frame: ImageU8) -> object:
-        """From a frame on the host to its feature, done when this returns."""
-
-    def method(self, feature: Feature, time: float) -> object:
-        """From a feature to the decision on the host."""
-
-    def overall(self, frame: ImageU8, time: float) -> object:
-        """From a frame on the host to the decision on the host."""
-
-    def close(self) -> None:
-        """Give back what it holds."""
-
-
-class CpuWay:
-    """A model's stream on the CPU."""
-
-    device_bytes: int | None = None
-
-    def __init__(self, model: Model, name: str) -> None:
-        began = time.perf_counter()
-        self.name = name
-        self._backbone = model.backbone
-        self._judging, self._whole = model.stream(), model.stream()
-        self.features(np.zeros((model.backbone.resize_size,) * 2 + (3,), np.uint8))
-        self.startup = time.perf_counter() - began
-
-    def features(self, frame: ImageU8) -> object:
-        """The backbone."""
-        return self._backbone.embed(self._backbone.crop(frame)[np.newaxis])
-
-    def method(self, feature: Feature, time: float) -> object:
-        """Method and head."""
-        return self._judging.update_feature(feature, time)
-
-    def overall(self, frame: ImageU8, time: float) -> object:
-        """The detector."""
-        return self._whole.update(frame, time)
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-
-class DeviceWay:
-    """A model's stream on a GPU.
-
-    Args:
-        model: With a GPU form.
-        device: `cuda` or `cuda:N`; `cpu` computes the same as tensors, for tests.
-        precision: In what backbone and method compute.
-
-    Raises:
-        ConfigError: It has no GPU form.
-    """
-
-    def __init__(self, model: Model, device: str, precision: str) -> None:
-        import torch
-
-        from ongebd.pool.gpu import DeviceStream
-
-        self._torch = torch
-        self._cuda = device != "cpu"
-        self.name = f"ours, {precision}"
-        before = _watch_memory(device)
-        self._stream = DeviceStream(model, device=device, precision=precision)
-        self._engine: Any = self._stream.runtime.engine
-        self.startup = self._stream.runtime.startup
-        self.device_bytes = _most_memory(device, before)
-
-    def features(self, frame: ImageU8) -> object:
-        """The backbone alone, on the picture that is there already."""
-        del frame
-        with self._torch.inference_mode():
-            if not self._cuda:
-                return self._engine.embed(1)
-            with self._torch.cuda.device(self._engine.device), self._torch.cuda.stream(self._engine.main):
-                self._engine.embed(1)
-            return self._engine.main.synchronize()
-
-    def method(self, feature: Feature, time: float) -> object:
-        """Method and discriminator, upload of the feature included."""
-        return self._stream.update_feature(feature, time)
-
-    def overall(self, frame: ImageU8, time: float) -> object:
-        """Everything, upload and read-back included."""
-        return self._stream.update(frame, time)
-
-    def close(self) -> None:
-        """The runtime."""
-        self._stream.close()
-
-
-class EagerWay:
-    """Torch's modules one by one in float32, on the same device.
-
-    Raises:
-        ConfigError: The model's backbone has no network in torch.
-    """
-
-    name = EAGER
-
-    def __init__(self, model: Model, device: str) -> None:
-        from ongebd.lab.benchmark.eager import EagerStream
-
-        began = time.perf_counter()
-        before = _watch_memory(device)
-        self._judging, self._whole = EagerStream(model, device), EagerStream(model, device)
-        self._whole.update(np.zeros((model.backbone.resize_size,) * 2 + (3,), np.uint8), 0.0)
-        self.startup = time.perf_counter() - began
-        self.device_bytes = _most_memory(device, before)
-
-    def features(self, frame: ImageU8) -> object:
-        """Upload and backbone."""
-        return self._whole.embed(frame)
-
-    def method(self, feature: Feature, time: float) -> object:
-        """Upload of the feature, method, error read back, head."""
-        return self._judging.update_feature(feature, time)
-
-    def overall(self, frame: ImageU8, time: float) -> object:
-        """Everything."""
-        return self._whole.update(frame, time)
-
-    def close(self) -> None:
-        """Nothing is held but memory."""
+    features: Callable[[ImageU8], object]
+    method: Callable[[Feature, float], object]
+    overall: Callable[[ImageU8, float], object]
+    close: Callable[[], object] = lambda: None
 
 
 def open_ways(subject: Subject, plan: BenchPlan) -> list[Way]:
-    """Ours first, then torch's own where the method has networks, and torch is installed.
+    """Ours, and torch's own if the method has networks and torch is installed.
 
     Raises:
         ConfigError: The method has no form for the device.
         MissingExtraError: A package is not installed.
     """
     if plan.on_gpu:
-        ours: Way = DeviceWay(subject.model, plan.device, plan.computes_in)
+        ways = [device_way(subject.model, plan.device, plan.computes_in)]
     else:
-        how = "" if subject.looks_at_pixels else f", {plan.runtime} {plan.computes_in}"
-        ours = CpuWay(subject.model, f"ours{how}")
-    ways = [ours]
+        pictures = subject.plain.backbone.name == "pictures"  # it has no network
+        ways = [cpu_way(subject.model, "ours" if pictures else f"ours, {plan.runtime} {plan.computes_in}")]
     if find_spec("torch") is not None and find_spec("onnx") is not None:
         from ongebd.lab.benchmark.eager import has_network
 
         if has_network(subject.plain.backbone):
-            ways.append(EagerWay(subject.plain, plan.device))
+            ways.append(eager_way(subject.plain, plan.device))
     return ways
+
+
+def cpu_way(model: Model, name: str) -> Way:
+    """A model's stream on the CPU."""
+    began = time.perf_counter()
+    backbone, judging, whole = model.backbone, model.stream(), model.stream()
+
+    def features(frame: ImageU8) -> object:
+        return backbone.embed(backbone.crop(frame)[np.newaxis])
+
+    features(_blank(model))
+    startup = time.perf_counter() - began
+    return Way(name, startup, None, features, judging.update_feature, whole.update)
+
+
+def device_way(model: Model, device: str, precision: str) -> Way:
+    """A model's stream on a GPU; on `cpu` the same is computed as tensors, for tests.
+
+    Raises:
+        ConfigError: The model has no GPU form.
+    """
+    import torch
+
+    from ongebd.pool.gpu import DeviceStream
+
+    before = _watch_memory(device)
+    stream = DeviceStream(model, device=device, precision=precision)
+    engine: Any = stream.runtime.engine
+
+    @torch.inference_mode()
+    def features(_frame: ImageU8) -> object:
+        """The backbone alone, on the picture that is there already."""
+        if device == "cpu":
+            return engine.embed(1)
+        with torch.cuda.device(engine.device), torch.cuda.stream(engine.main):
+            engine.embed(1)
+        return engine.main.synchronize()
+
+    startup, memory = stream.runtime.startup, _most_memory(device, before)
+    name = f"ours, {precision}"
+    return Way(name, startup, memory, features, stream.update_feature, stream.update, stream.close)
+
+
+def eager_way(model: Model, device: str) -> Way:
+    """Torch's modules one by one in float32, on the same device.
+
+    Raises:
+        ConfigError: The model's backbone has no network in torch.
+    """
+    from ongebd.lab.benchmark.eager import EagerStream
+
+    began = time.perf_counter()
+    before = _watch_memory(device)
+    judging, whole = EagerStream(model, device), EagerStream(model, device)
+    whole.update(_blank(model), 0.0)
+    startup = time.perf_counter() - began
+    memory = _most_memory(device, before)
+    return Way("eager float32", startup, memory, whole.embed, judging.update_feature, whole.update)
+
+
+def _blank(model: Model) -> ImageU8:
+    size = model.backbone.resize_size
+    return np.zeros((size, size, 3), np.uint8)
 
 
 def _watch_memory(device: str) -> int:

@@ -1,4 +1,4 @@
-"""Every table of the paper, and some that it has not, as definitions."""
+"""Every table of the paper, and some of this project's own, as definitions."""
 
 from __future__ import annotations
 
@@ -6,107 +6,110 @@ from dataclasses import replace
 
 from ongebd.lab.evaluation.delay import ALLOWED_DELAYS
 from ongebd.lab.evaluation.relative_distance import THRESHOLDS
-from ongebd.lab.experiments.printed import PRINTED
-from ongebd.lab.experiments.table import TSN, Experiment, Row, Which
+from ongebd.lab.experiments.definition import TSN, Experiment, Row, SetName
+from ongebd.lab.paper import PRINTED
 
-OURS = Row(name="ESTimator", tau=None, printed="ESTimator")
-BASELINES = tuple(
-    Row(name=name, method=method, obd=False, printed=name)
-    for name, method in (
-        ("TeSTra-BC", "testra"),
-        ("Sim-On-BC", "simon"),
-        ("OadTR-BC", "oadtr"),
-        ("MiniROAD-BC", "miniroad"),
-    )
+OURS = Row(name="ESTimator")
+BASELINES = (
+    Row(name="TeSTra-BC", method="testra", obd=False),
+    Row(name="Sim-On-BC", method="simon", obd=False),
+    Row(name="OadTR-BC", method="oadtr", obd=False),
+    Row(name="MiniROAD-BC", method="miniroad", obd=False),
 )
 UNTRAINED = tuple(
     Row(name=f"{name}, untrained", kind="untrained", method=name) for name in ("window-mean", "persistence")
 )
-AT_PAPER_TAU = replace(OURS, name="ESTimator, τ = 1.5", tau=1.5)
-EVERY_DISTANCE = (
-    *("average", "absolute 0.25", "absolute 0.5"),
-    *(f"relative {share:g}" for share in THRESHOLDS),
-)
+ALL_DISTANCES = ("average", "absolute 0.25", "absolute 0.5", *(f"relative {share:g}" for share in THRESHOLDS))
+THREE_SCORES = ("average", "absolute 0.25", "absolute 0.5")
 
 
-def _online(name: str, which: Which, label: str) -> Experiment:
+def _online(name: str, data: SetName, label: str) -> Experiment:
     return Experiment(
         name=name,
         title=f"Online methods, {label}",
         asks="How does ESTimator compare with classifiers on top of online video models?",
-        rows=(*BASELINES, OURS, replace(AT_PAPER_TAU, printed=None), *UNTRAINED),
-        columns=EVERY_DISTANCE,
-        data=which,
-        trained_on=which,
-        printed=name,
+        rows=(*BASELINES, OURS, replace(OURS, name="ESTimator, τ = 1.5", tau=1.5), *UNTRAINED),
+        columns=ALL_DISTANCES,
+        data=data,
     )
 
 
-def _offline(name: str, which: Which, label: str) -> Experiment:
-    ran = {"SceneDetect": "scenedetect-content", "PA": "predictability"}
-    rows = []
-    for printed in PRINTED[name].rows:
-        if printed == "ESTimator":
-            continue
-        if printed in ran:
-            rows.append(
-                Row(name=f"{printed} ({ran[printed]})", kind="watched", method=ran[printed], printed=printed)
-            )
-        else:
-            rows.append(Row(name=printed, kind="printed", printed=printed))
+def _offline(name: str, data: SetName, label: str) -> Experiment:
+    runs_here = {"SceneDetect": "scenedetect-content", "PA": "predictability"}
+    rows = [
+        Row(name=f"{row} ({runs_here[row]})", kind="watched", method=runs_here[row], printed=row)
+        if row in runs_here
+        else Row(name=row, kind="printed")
+        for row in PRINTED[name].rows
+        if row != OURS.name
+    ]
     return Experiment(
         name=name,
         title=f"Offline methods, {label}",
         asks="How far is an online method from those that see the whole video? Most rows are printed ones.",
         rows=(*rows, OURS),
-        columns=EVERY_DISTANCE,
-        data=which,
-        trained_on=which,
-        printed=name,
+        columns=ALL_DISTANCES,
+        data=data,
     )
 
 
-def _components() -> Experiment:
-    def row(name: str, **flags: bool) -> Row:
-        obd = flags.pop("obd", False)
-        return Row(name=name, training=flags, obd=obd, printed=name)
-
-    return Experiment(
-        name="components",
-        title="The proposed components",
-        asks="What is each loss worth, and what the discriminator?",
-        rows=(
-            row("baseline", est=False, rest=False),
-            row("EST", est=True, rest=False),
-            row("REST", est=False, rest=True),
-            row("EST+REST", est=True, rest=True),
-            row("EST+OBD", est=True, rest=False, obd=True),
-            row("REST+OBD", est=False, rest=True, obd=True),
-            row("EST+REST+OBD", est=True, rest=True, obd=True),
-            *UNTRAINED,
-        ),
-        printed="components",
-    )
-
-
-def _features(name: str, which: Which, printed_column: str) -> Experiment:
-    """Half of a printed table. Each has a store of its own, and so videos, floors and draws of its own."""
+def _features(name: str, data: SetName, average_column: str) -> Experiment:
+    """Half of a printed table. Each half has its own store, and so its own videos, floors and draws."""
     return Experiment(
         name=name,
-        title=f"Features of TSN, trained on {TSN[which]}",
+        title=f"Features of TSN, trained on {TSN[data]}",
         asks="Do the baselines gain from the features they were made for?",
         rows=(*BASELINES, OURS),
-        columns=("average", "absolute 0.25", "absolute 0.5"),
-        data=which,
-        trained_on=which,
+        columns=THREE_SCORES,
+        data=data,
         printed="features",
-        printed_columns={"average": printed_column},
+        average_column=average_column,
     )
 
 
-def _grid() -> Experiment:
-    table = PRINTED["tau-delta"]
-    return Experiment(
+_LOSSES = {
+    "baseline": {"est": False, "rest": False},
+    "EST": {"est": True, "rest": False},
+    "REST": {"est": False, "rest": True},
+    "EST+REST": {"est": True, "rest": True},
+}
+_FLOORS = {"min_error": 0.02, "min_std": 0.004}
+
+_ALL = (
+    _online("online-kinetics", "kinetics", "first set"),
+    _online("online-tapos", "tapos", "second set"),
+    _offline("offline-kinetics", "kinetics", "first set"),
+    _offline("offline-tapos", "tapos", "second set"),
+    Experiment(
+        name="components",
+        title="The proposed components",
+        asks="What does each loss add, and what the discriminator?",
+        rows=(
+            *(Row(name=name, training=losses, obd=False) for name, losses in _LOSSES.items()),
+            *(Row(name=f"{name}+OBD", training=_LOSSES[name]) for name in ("EST", "REST", "EST+REST")),
+            *UNTRAINED,
+        ),
+    ),
+    Experiment(
+        name="distance",
+        title="The error's distance",
+        asks="Is the cosine the best distance between anticipated and seen feature?",
+        rows=tuple(Row(name=name, training={"metric": name}) for name in PRINTED["distance"].rows),
+    ),
+    _features("features-sthv2", "tsn-sthv2", "tsn-ssv2"),
+    _features("features-kinetics", "tsn-kinetics", "tsn-kinetics"),
+    Experiment(
+        name="outliers",
+        title="Boundary errors in the queue",
+        asks="Does the discriminator need the errors that it called boundaries?",
+        rows=(
+            Row(name="only inliers", tau=1.5, deciding={"inliers_only": True}),
+            Row(name="all errors", tau=1.5),
+            Row(name="only inliers, τ chosen", deciding={"inliers_only": True}),
+            Row(name="all errors, τ chosen"),
+        ),
+    ),
+    Experiment(
         name="tau-delta",
         title="Threshold τ and queue Δ",
         asks="How does F1 depend on the discriminator's two numbers? One pass of the model serves all 25.",
@@ -118,98 +121,51 @@ def _grid() -> Experiment:
                 printed=tau,
                 at=(tau, delta),
             )
-            for tau in table.rows
-            for delta in table.columns
+            for tau in PRINTED["tau-delta"].rows
+            for delta in PRINTED["tau-delta"].columns
         ),
-        columns=("average", "absolute 0.25", "absolute 0.5"),
-        printed="tau-delta",
+        columns=THREE_SCORES,
         grid=("τ", "Δ"),
-    )
-
-
-def _one_setting(name: str, title: str, asks: str, rows: tuple[Row, ...], **more: object) -> Experiment:
-    return Experiment(name=name, title=title, asks=asks, rows=rows, **more)  # type: ignore[arg-type]
-
-
-_CHANGED_RULES: tuple[tuple[str, dict[str, float]], ...] = (
-    ("as the paper states it", {}),
-    ("floors on the error and its deviation", {"min_error": 0.02, "min_std": 0.004}),
-    ("a gap of half a second", {"min_gap": 0.5}),
-    (
-        "floors and gap (this project's)",
-        {"min_error": 0.02, "min_std": 0.004, "min_gap": 0.5, "max_run": 1.0},
     ),
-)
-
-_ALL = (
-    _online("online-kinetics", "main", "first set"),
-    _online("online-tapos", "second", "second set"),
-    _offline("offline-kinetics", "main", "first set"),
-    _offline("offline-tapos", "second", "second set"),
-    _components(),
-    _one_setting(
-        "distance",
-        "The error's distance",
-        "Is the cosine the best of the distances between anticipated and seen feature?",
-        tuple(Row(name=name, training={"metric": name}, printed=name) for name in PRINTED["distance"].rows),
-        printed="distance",
-    ),
-    _features("features-sthv2", "tsn-sthv2", "tsn-ssv2"),
-    _features("features-kinetics", "tsn-kinetics", "tsn-kinetics"),
-    _one_setting(
-        "outliers",
-        "Boundary errors in the queue",
-        "Does the discriminator need the errors that it called boundaries?",
-        (
-            Row(name="only inliers", tau=1.5, deciding={"inliers_only": True}, printed="only inliers"),
-            Row(name="all errors", tau=1.5, printed="all errors"),
-            Row(name="only inliers, τ chosen", deciding={"inliers_only": True}),
-            Row(name="all errors, τ chosen"),
+    Experiment(
+        name="region",
+        title="K, the region of REST",
+        asks="How far should the region of the REST loss reach?",
+        rows=tuple(
+            Row(name=f"K = {k}", training={"region": int(k)}, printed=k) for k in PRINTED["region"].rows
         ),
-        printed="outliers",
     ),
-    _grid(),
-    _one_setting(
-        "region",
-        "K, the region of REST",
-        "How far should the region of the REST loss reach?",
-        tuple(Row(name=f"K = {k}", training={"region": int(k)}, printed=k) for k in PRINTED["region"].rows),
-        printed="region",
-    ),
-    _one_setting(
-        "length",
-        "L, the length of the window",
-        "How many past frames should the anticipator see, and what does training with them take?",
-        tuple(
+    Experiment(
+        name="length",
+        title="L, the length of the window",
+        asks="How many past frames should the anticipator see, and what does training with them take?",
+        rows=tuple(
             Row(name=f"L = {length}", training={"window": int(length)}, printed=length)
             for length in PRINTED["length"].rows
         ),
-        columns=("average", "absolute 0.25", "absolute 0.5", "vram-gb"),
-        printed="length",
+        columns=(*THREE_SCORES, "vram-gb"),
     ),
-    _one_setting(
-        "weighting",
-        "Batch-wise weighting",
-        "Is it worth while to weigh boundaries by the balance of the batch?",
-        (
-            Row(name="without", training={"balanced": False}, printed="without"),
-            Row(name="with", training={"balanced": True}, printed="with"),
+    Experiment(
+        name="weighting",
+        title="Batch-wise weighting",
+        asks="Does it help to weight boundaries by the balance of the batch?",
+        rows=(
+            Row(name="without", training={"balanced": False}),
+            Row(name="with", training={"balanced": True}),
         ),
-        printed="weighting",
     ),
     Experiment(
         name="zero-shot",
         title="Another data set, without training on it",
-        asks="What is left of it on long videos of another kind?",
+        asks="How well does it work on long videos of another kind?",
         rows=(
-            *(Row(name=name, kind="printed", printed=name) for name in ("U-Net", "CoSeg")),
+            *(Row(name=name, kind="printed") for name in ("U-Net", "CoSeg")),
             *BASELINES,
             OURS,
             *UNTRAINED,
         ),
         columns=("precision 0.05", "recall 0.05", "f1 0.05", "absolute 0.5"),
-        data="zero-shot",
-        printed="zero-shot",
+        data="inria",
     ),
     Experiment(
         name="fps",
@@ -217,7 +173,6 @@ _ALL = (
         asks="How fast is each method here, features included?",
         rows=(*BASELINES, OURS),
         columns=("features", "model", "overall", "overall, eager"),
-        printed="fps",
         speed=True,
     ),
     Experiment(
@@ -226,42 +181,51 @@ _ALL = (
         asks="What does each method take?",
         rows=(*BASELINES, OURS),
         columns=("parameters-millions", "gflops", "vram-mb"),
-        printed="cost",
         speed=True,
     ),
     Experiment(
         name="delay",
         title="F1 at ±0.5 s against the allowed delay",
-        asks="How much of it is known in time? A boundary that is told later than allowed does not count.",
+        asks="How many boundaries are known in time? One that is reported later than allowed doesn't count.",
         rows=(*BASELINES, OURS, *UNTRAINED),
         columns=(*(f"within {delay:g} s" for delay in ALLOWED_DELAYS), "absolute 0.5"),
     ),
-    _one_setting(
-        "cold-start",
-        "The start of a stream",
-        "How many errors should be known before the first test? The paper does not say.",
-        tuple(Row(name=f"from {count} errors on", deciding={"warmup": count}) for count in (2, 4, 8, 14, 21)),
+    Experiment(
+        name="cold-start",
+        title="The start of a stream",
+        asks="How many errors should be known before the first test? The paper doesn't say.",
+        rows=tuple(
+            Row(name=f"from {count} errors on", deciding={"warmup": count}) for count in (2, 4, 8, 14, 21)
+        ),
     ),
-    _one_setting(
-        "label-rules",
-        "Which frames are boundaries",
-        "Frames within 0.15 s or the nearest alone, weighted or not? The paper does not say.",
-        tuple(
+    Experiment(
+        name="label-rules",
+        title="Which frames are boundaries",
+        asks="Frames within 0.15 s or only the nearest one, weighted or not? The paper doesn't say.",
+        rows=tuple(
             Row(
-                name=f"{said}, {'' if balanced else 'un'}weighted",
+                name=f"{frames}, {'' if balanced else 'un'}weighted",
                 training={"label_rule": rule, "balanced": balanced},
             )
-            for rule, said in (("near", "within 0.15 s"), ("exact", "nearest frame"))
+            for rule, frames in (("near", "within 0.15 s"), ("exact", "nearest frame"))
             for balanced in (True, False)
         ),
     ),
-    _one_setting(
-        "decision-rules",
-        "What keeps the discriminator quiet",
-        "What are floors and a gap after each boundary worth, τ chosen for each?",
-        tuple(Row(name=name, deciding=changes) for name, changes in _CHANGED_RULES),
+    Experiment(
+        name="decision-rules",
+        title="What keeps the discriminator quiet",
+        asks="What do floors and a gap after each boundary add, with τ chosen for each?",
+        rows=(
+            Row(name="as the paper states it"),
+            Row(name="floors on the error and its deviation", deciding=_FLOORS),
+            Row(name="a gap of half a second", deciding={"min_gap": 0.5}),
+            Row(
+                name="floors and gap (this project's)",
+                deciding={**_FLOORS, "min_gap": 0.5, "max_run": 1.0},
+            ),
+        ),
     ),
 )
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
-"""By name, in the order of the report: the paper's, then ours."""
+"""By name, in the order of the report: the paper's tables, then ours."""

@@ -1,223 +1,266 @@
-"""Runs experiments: plans, says what it will cost, does what is not kept, and puts tables together."""
+"""Runs experiments: plans what to train, estimates how long it takes, does it, and puts tables together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from ongebd.errors import OngebdError
 from ongebd.lab.evaluation.comparison import Comparison
-from ongebd.lab.experiments.columns import SCORES, Counted
-from ongebd.lab.experiments.estimate import Estimate
-from ongebd.lab.experiments.limits import ceiling, floors
-from ongebd.lab.experiments.material import LackingError, Material, Part, VideoSet
-from ongebd.lab.experiments.results import RowResult, TableResult
+from ongebd.lab.evaluation.counts import Counts
+from ongebd.lab.experiments.cache import Cache
+from ongebd.lab.experiments.datasets import DataSet, DataSource, MissingDataError, Part
+from ongebd.lab.experiments.definition import Experiment, Row
 from ongebd.lab.experiments.scales import Scale
-from ongebd.lab.experiments.scoring import Scored, Scoring, count, decided, seeds_of
-from ongebd.lab.experiments.shelf import Shelf
-from ongebd.lab.experiments.speed import measured, speed_rows
-from ongebd.lab.experiments.statistics import Cell, Drawn
-from ongebd.lab.experiments.table import Experiment, Row
-from ongebd.lab.experiments.watched import watched
+from ongebd.lab.experiments.scores import SCORES, Limit, Measured, Resampled, compared, count, limits
+from ongebd.lab.experiments.scoring import FrameScores, Scoring, Shared, decide, watch
+from ongebd.lab.experiments.speed import bench, speed_values
 
 
 @dataclass(frozen=True)
 class Step:
-    """A training, or what stands in its place, that is not kept yet.
-
-    Attributes:
-        row: For which row, the first of those that share it.
-        seed: With which seed.
-        experiment: The first that needs it.
-    """
+    """A training, or an untrained row, whose scores are not in the cache: the first row that needs it."""
 
     row: Row
     seed: int
     experiment: Experiment
 
 
+@dataclass(frozen=True)
+class RowResult:
+    """A row of a table.
+
+    Attributes:
+        row: Its definition.
+        cells: By column, without those that have no value.
+        printed: What the paper prints, by column.
+        thresholds: Of each seed.
+        failure: Why there are no values.
+        missing: What is not there, so that the row was left out.
+    """
+
+    row: Row
+    cells: Mapping[str, Measured] = field(default_factory=dict)
+    printed: Mapping[str, float] = field(default_factory=dict)
+    thresholds: tuple[float, ...] = ()
+    failure: str | None = None
+    missing: str | None = None
+
+
+@dataclass(frozen=True)
+class TableResult:
+    """A table.
+
+    Attributes:
+        experiment: Its definition.
+        data: What the rows were scored on, in words.
+        rows: In order.
+        limits: Floors, then the annotators.
+        best: By column, the row that is ahead of all others beyond the noise.
+        videos: How many were scored.
+        boundaries: Of the first annotator, in all of them.
+        seeds: Of every training.
+        notes: For below the table.
+        missing: Why the table was not run.
+    """
+
+    experiment: Experiment
+    data: str = ""
+    rows: tuple[RowResult, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    best: Mapping[str, str] = field(default_factory=dict)
+    videos: int = 0
+    boundaries: int = 0
+    seeds: int = 0
+    notes: tuple[str, ...] = ()
+    missing: str | None = None
+
+    @property
+    def failures(self) -> list[str]:
+        """What went wrong, row by row."""
+        return [f"{self.experiment.name}, {row.row.name}: {row.failure}" for row in self.rows if row.failure]
+
+
 class Runner:
-    """Runs experiments on some material.
+    """Runs experiments on data sets.
 
     Args:
-        material: The data.
+        source: The data sets.
         scale: How large.
-        shelf: Where work is kept.
+        cache: Keeps what was done.
         device: auto, cpu, cuda or cuda:N.
         tell: Told what is being done.
-        watcher: Follows each training.
     """
 
     def __init__(
         self,
-        material: Material,
+        source: DataSource,
         scale: Scale,
-        shelf: Shelf,
+        cache: Cache,
         device: str = "auto",
         tell: Callable[[str], None] = lambda _: None,
-        watcher: Any = None,
     ) -> None:
-        self.material, self.scale, self.shelf = material, scale, shelf
-        self.scoring = Scoring(scale, shelf, device, watcher)
-        self._tell = tell
-        self._scored: dict[str, Scored] = {}
-        self._failed: dict[str, OngebdError] = {}
-        self._shared: dict[Any, Any] = {}
+        self._source, self._scale, self._cache, self._tell = source, scale, cache, tell
+        self._scoring = Scoring(scale, cache, device)
+        self.device = self._scoring.device
+        self._frame_scores: dict[str, FrameScores | OngebdError] = {}
+        self._shared: Shared = {}
 
     def plan(self, experiments: Sequence[Experiment]) -> list[Step]:
         """What is to be trained, each once.
 
         Raises:
-            OngebdError: Data cannot be read.
+            OngebdError: Data can't be read.
         """
         steps: dict[str, Step] = {}
         for experiment in experiments:
-            try:
-                trained_on, data = self._sets(experiment)
-            except LackingError:
-                continue
-            for row in experiment.rows:
-                if row.kind not in ("trained", "untrained"):
-                    continue
-                for seed in seeds_of(row, self.scale):
-                    key = str(self.scoring.key(row, seed, trained_on, data))
-                    if key not in steps and not self.scoring.is_there(row, seed, trained_on, data):
-                        steps[key] = Step(row, seed, experiment)
+            with suppress(MissingDataError):
+                sets = self._sets(experiment)
+                for row in experiment.rows:
+                    for seed in self._seeds(row) if row.kind in ("trained", "untrained") else ():
+                        key = self._scoring.key(row, seed, *sets)
+                        if not self._cache.has("errors", key):
+                            steps.setdefault(str(key), Step(row, seed, experiment))
         return list(steps.values())
 
-    def estimate(self, steps: Sequence[Step]) -> Estimate:
-        """What these steps will take, by what steps like them took."""
-        return Estimate.of(steps, self.scale, self.shelf.every("errors"))
+    def estimate(self, steps: Sequence[Step]) -> tuple[list[float], bool]:
+        """Seconds of each step, and whether some of them are guesses.
+
+        It is the median of trainings of the same method and scale here; else of any method, else a guess.
+        """
+        took: dict[str, list[float]] = {}
+        for facts in self._cache.all_facts("errors"):
+            how = facts["key"]["how"]
+            if how.get("epochs") == self._scale.training.get("epochs", 10) or "untrained" in how:
+                took.setdefault(how.get("method", "untrained"), []).append(facts["seconds"])
+        trained = [seconds for name, each in took.items() if name != "untrained" for seconds in each]
+        names = [step.row.method if step.row.kind == "trained" else "untrained" for step in steps]
+        seconds = [median(took.get(name) or trained or [self._scale.guess]) for name in names]
+        return seconds, not set(names) <= set(took)
 
     def train(self, steps: Sequence[Step]) -> Iterator[Step]:
-        """Do the steps; each is yielded when it is done or has failed (the table says why)."""
+        """Do the steps; each is yielded when it is done or has failed (its table says why)."""
         for step in steps:
-            with suppress(OngebdError):  # it is kept, and told when its table is made
-                self._score(step.row, step.seed, *self._sets(step.experiment))
+            with suppress(OngebdError):
+                self._scores_of(step.row, step.seed, *self._sets(step.experiment))
             yield step
 
     def table(self, experiment: Experiment) -> TableResult:
-        """A table; what it needs and is not kept is done now."""
+        """A table; what it needs and the cache lacks is done now."""
         self._tell(experiment.title)
         if experiment.speed:
             return self._speed(experiment)
         try:
-            trained_on, data = self._sets(experiment)
-        except LackingError as problem:
+            sets = self._sets(experiment)
+        except MissingDataError as problem:
             return TableResult(experiment, missing=str(problem))
-        made = [self._row(experiment, row, trained_on, data) for row in experiment.rows]
-        return self._put_together(experiment, trained_on, data, made)
+        return self._scored(experiment, *sets)
 
-    def errors(self, experiment: Experiment, row: Row) -> Scored:
-        """What a row's frames scored, with the first seed; it is trained if it is not kept."""
-        return self._score(row, 0, *self._sets(experiment))
+    def frame_scores(self, experiment: Experiment, row: Row) -> FrameScores:
+        """The scores of a row's frames, with the first seed."""
+        return self._scores_of(row, 0, *self._sets(experiment))
 
     def model(self, experiment: Experiment, row: Row) -> Path | None:
-        """Folder of a row's model, of the first seed, where it was kept."""
-        folder = self.shelf.place("errors", self.scoring.key(row, 0, *self._sets(experiment))) / "model"
+        """Folder of a row's model with the first seed, if it was kept."""
+        key = self._scoring.key(row, 0, *self._sets(experiment))
+        folder = self._cache.path("errors", key) / "model"
         return folder if folder.exists() else None
 
-    def test(self, experiment: Experiment) -> Part:
+    def test_part(self, experiment: Experiment) -> Part:
         """The videos that a table is scored on."""
         return self._sets(experiment)[1].test
 
-    def _sets(self, experiment: Experiment) -> tuple[VideoSet, VideoSet]:
-        return self.material.get(experiment.trained_on), self.material.get(experiment.data)
+    def _sets(self, experiment: Experiment) -> tuple[DataSet, DataSet]:
+        return self._source.get(experiment.trained_on), self._source.get(experiment.data)
 
-    def _score(self, row: Row, seed: int, trained_on: VideoSet, data: VideoSet) -> Scored:
-        key = str(self.scoring.key(row, seed, trained_on, data))
-        if key in self._failed:
-            raise self._failed[key]
-        if key not in self._scored:
+    def _seeds(self, row: Row) -> Sequence[int]:
+        return range(self._scale.seeds) if row.kind == "trained" else (0,)
+
+    def _scores_of(self, row: Row, seed: int, trained_on: DataSet, data: DataSet) -> FrameScores:
+        key = str(self._scoring.key(row, seed, trained_on, data))
+        if key not in self._frame_scores:
             try:
-                self._scored[key] = self.scoring.scored(row, seed, trained_on, data)
+                self._frame_scores[key] = self._scoring.frame_scores(row, seed, trained_on, data)
             except OngebdError as problem:
-                self._failed[key] = problem
-                raise
-        return self._scored[key]
+                self._frame_scores[key] = problem
+        found = self._frame_scores[key]
+        if isinstance(found, OngebdError):
+            raise found
+        return found
 
-    def _row(self, experiment: Experiment, row: Row, trained_on: VideoSet, data: VideoSet) -> _Made:
-        printed = {c: v for c in experiment.columns if (v := experiment.printed_value(row, c)) is not None}
-        made = _Made(RowResult(row, printed=printed), [], None, None)
-        if row.kind == "printed":
-            return made
-        try:
-            if row.kind == "watched":
-                counts, comparison = count(data.test.labels, watched(row, data.test, self.shelf))
-                return replace(made, counts=[counts], comparison=comparison)
-            thresholds, counts_of, memory = [], [], None
-            for seed in seeds_of(row, self.scale):
-                scored = self._score(row, seed, trained_on, data)
-                predictions, threshold = decided(row, scored, trained_on.training.labels, self._shared)
-                labels = data.test.labels.restrict(
-                    [video.id for video in scored.test[0]], "the videos at hand"
-                )
-                counts, comparison = count(labels, predictions)
-                counts_of.append(counts)
-                thresholds.append(threshold)
-                memory = scored.facts.get("memory") or memory
-            result = replace(made.result, thresholds=tuple(thresholds))
-            return _Made(result, counts_of, comparison, memory)
-        except LackingError as problem:
-            return replace(made, result=replace(made.result, missing=str(problem)))
-        except OngebdError as problem:
-            return replace(made, result=replace(made.result, failure=str(problem)))
-
-    def _put_together(
-        self, experiment: Experiment, trained_on: VideoSet, data: VideoSet, made: list[_Made]
-    ) -> TableResult:
-        ran = {each.result.row.name: each for each in made if each.counts}
-        scores = [column for column in experiment.columns if column in SCORES]
-        drawn = Drawn({name: each.counts for name, each in ran.items()})
-        rows = []
-        for each in made:
-            name = each.result.row.name
-            cells = {column: drawn.cell(name, column) for column in SCORES} if name in ran else {}
-            if each.memory is not None and "vram-gb" in experiment.columns:
-                cells["vram-gb"] = Cell(each.memory / 1e9)
-            rows.append(replace(each.result, cells=cells))
-        found = {column: drawn.best(list(ran), column) for column in scores}
-        best = {column: name for column, name in found.items() if name is not None}
-        comparison = next((each.comparison for each in ran.values() if each.comparison), None)
-        limits = []
-        if comparison is not None:
-            limits = floors(comparison, scores)
-            human = ceiling(comparison)
-            limits += [human] if human else []
-        name = data.name if data is trained_on else f"{data.name}; trained on {trained_on.name}"
+    def _scored(self, experiment: Experiment, trained_on: DataSet, data: DataSet) -> TableResult:
+        results: list[RowResult] = []
+        counts: dict[str, list[Counts]] = {}
+        comparison: Comparison | None = None
+        for row in experiment.rows:
+            result = RowResult(row, printed=experiment.printed_values(row))
+            if row.kind != "printed":
+                try:
+                    result, compared_seeds = self._row(result, trained_on, data)
+                    counts[row.name] = [count(each) for each in compared_seeds]
+                    comparison = comparison or compared_seeds[-1]
+                except MissingDataError as problem:
+                    result = replace(result, missing=str(problem))
+                except OngebdError as problem:
+                    result = replace(result, failure=str(problem))
+            results.append(result)
+        best: dict[str, str] = {}
+        columns = [column for column in experiment.columns if column in SCORES]
+        if counts:
+            resampled = Resampled(counts)
+            for place, result in enumerate(results):
+                if (name := result.row.name) in counts:
+                    cells = {column: resampled.measured(name, column) for column in SCORES}
+                    others = {c: result.cells[c] for c in experiment.columns if c in result.cells}
+                    results[place] = replace(result, cells=cells | others)
+            found = {column: resampled.best(column) for column in columns}
+            best = {column: name for column, name in found.items() if name is not None}
         return TableResult(
             experiment,
-            name,
-            tuple(rows),
-            tuple(limits),
+            data.name if data is trained_on else f"{data.name}; trained on {trained_on.name}",
+            tuple(results),
+            tuple(limits(comparison, columns)) if comparison else (),
             best,
             videos=len(comparison) if comparison else 0,
             boundaries=sum(len(rows[0]) for rows in comparison.annotators) if comparison else 0,
-            seeds=self.scale.seeds,
+            seeds=self._scale.seeds,
         )
 
+    def _row(
+        self, result: RowResult, trained_on: DataSet, data: DataSet
+    ) -> tuple[RowResult, list[Comparison]]:
+        """Thresholds and memory of a row, and its boundaries beside the labels, seed by seed."""
+        row, labels = result.row, data.test.labels
+        if row.kind == "watched":
+            return result, [compared(labels, watch(row, data.test, self._cache))]
+        thresholds, comparisons, cells = [], [], {}
+        for seed in self._seeds(row):
+            scores = self._scores_of(row, seed, trained_on, data)
+            predictions, threshold = decide(row, scores, trained_on.training.labels, self._shared)
+            there = labels.restrict([video.id for video in scores.test[0]], "the videos at hand")
+            comparisons.append(compared(there, predictions))
+            thresholds.append(threshold)
+            if scores.facts.get("memory"):
+                cells["vram-gb"] = Measured(scores.facts["memory"] / 1e9)
+        return replace(result, thresholds=tuple(thresholds), cells=cells), comparisons
+
     def _speed(self, experiment: Experiment) -> TableResult:
-        on = "cuda" if self.scoring.device.startswith("cuda") else "cpu"
-        repeats, seconds = (1, 0.1) if self.scale.name == "tiny" else (3, 0.5)
+        repeats, seconds = (1, 0.1) if self._scale.name == "tiny" else (3, 0.5)
         try:
-            bench = measured(on, self.shelf, repeats, seconds)
+            found = bench(self.device.partition(":")[0], self._cache, repeats, seconds)
         except OngebdError as problem:
             return TableResult(experiment, missing=str(problem))
-        machine = bench["machine"]
+        rows = []
+        for row in experiment.rows:
+            values = speed_values(found, row.method)
+            cells = {column: Measured(values[column]) for column in experiment.columns if column in values}
+            rows.append(RowResult(row, cells, experiment.printed_values(row)))
+        machine: dict[str, Any] = found["machine"]
         where = f"{machine.get('card', machine['processor'])}, {machine['date']}"
         load = machine.get("load before")
         note = f"Random weights, on which speed does not depend; load of the machine before: {load}."
-        return TableResult(experiment, where, tuple(speed_rows(experiment, bench)), notes=(note,))
-
-
-@dataclass(frozen=True, eq=False)
-class _Made:
-    """A row before its table is put together: what was counted by seed, and on what."""
-
-    result: RowResult
-    counts: list[Counted]
-    comparison: Comparison | None
-    memory: int | None
+        return TableResult(experiment, where, tuple(rows), notes=(note,))

@@ -1,4 +1,4 @@
-"""How large everything is: from seconds, for a test, to the paper's own settings."""
+"""How large everything is: from seconds, for a test, to the paper's settings."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ class Scale:
     """A size.
 
     Attributes:
-        name: Its name.
-        says: For whom, one line.
-        videos: Composites that are made, training and test together.
-        share: Of them that train.
+        name: On the command line.
+        says: What it is for, one line.
+        videos: Composites, training and test together.
+        share: The share of them that train.
         seconds: Shortest and longest.
         long_videos: Composites for the zero-shot table.
         long_seconds: Shortest and longest of those.
-        size: Their shorter side, pixels.
+        size: The shorter side, pixels.
         seeds: Of every training.
-        guess: Seconds of a training, where none like it was ever run here.
+        guess: Seconds of a training, before a similar one ran here.
         training: Settings of `TrainConfig` for all methods.
-        networks: Sizes of the baselines' networks, where they are not the published ones; then they are
-            trained with `training` too, and not by their authors' recipe, which is made for weeks of video.
-        special: Of single methods, settings that differ from `training`.
+        networks: Sizes of the baselines' networks. Without one, a baseline is the published network, trained
+            by its authors' recipe, which is made for weeks of video.
+        special: Settings of single methods that differ from `training`.
     """
 
     name: str
@@ -44,16 +44,6 @@ class Scale:
     networks: Mapping[str, str] = field(default_factory=dict)
     special: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def with_seeds(self, seeds: int | None) -> Scale:
-        """The same with another number of seeds; None for its own.
-
-        Raises:
-            ConfigError: It is below 1.
-        """
-        if seeds is not None and seeds < 1:
-            raise ConfigError(f"seeds must be 1 or more, not {seeds}")
-        return self if seeds is None else replace(self, seeds=seeds)
-
 
 _SMALL_NETWORKS = {
     "miniroad": "embedding=64,hidden=64,window=24",
@@ -61,6 +51,7 @@ _SMALL_NETWORKS = {
     "simon": "width=64,heads=4,ffn=64,layers=2,run=8",
     "oadtr": "width=64,ffn=64,encoder_heads=4,encoder_layers=2,decoder_layers=2,window=16",
 }
+_TINY = {"width": 32, "ffn": 32, "heads": 4, "layers": 1, "epochs": 1, "batch": 64, "run": 32, "lr": 1e-3}
 
 _ALL = (
     Scale(
@@ -73,16 +64,7 @@ _ALL = (
         size=64,
         seeds=1,
         guess=1.0,
-        training={
-            "width": 32,
-            "ffn": 32,
-            "heads": 4,
-            "layers": 1,
-            "epochs": 1,
-            "batch": 64,
-            "run": 32,
-            "lr": 1e-3,
-        },
+        training=_TINY,
         networks=_SMALL_NETWORKS,
     ),
     Scale(
@@ -93,7 +75,7 @@ _ALL = (
         guess=5.0,
         training={"width": 128, "ffn": 128, "epochs": 3, "batch": 256, "run": 64, "lr": 1e-3},
         networks=_SMALL_NETWORKS,
-        # Sim-On goes frame by frame, and the others look at a window anew for each target.
+        # Sim-On goes frame by frame; the others compute a whole window for each target.
         special={"simon": {"batch": 512}, "miniroad": {"epochs": 2}, "oadtr": {"epochs": 2}},
     ),
     Scale(
@@ -123,15 +105,17 @@ _ALL = (
     ),
 )
 SCALES = {scale.name: scale for scale in _ALL}
-"""By name, rising."""
+"""By name, smallest first."""
 
 
-def scale_of(name: str) -> Scale:
-    """A scale by its name.
+def scale_of(name: str, seeds: int | None = None) -> Scale:
+    """A scale by its name, perhaps with another number of seeds.
 
     Raises:
-        ConfigError: There is none of that name.
+        ConfigError: Unknown name, or less than one seed.
     """
     if name not in SCALES:
         raise ConfigError(f"scale must be one of {', '.join(SCALES)}, not {name!r}")
-    return SCALES[name]
+    if seeds is not None and seeds < 1:
+        raise ConfigError(f"seeds must be 1 or more, not {seeds}")
+    return replace(SCALES[name], seeds=SCALES[name].seeds if seeds is None else seeds)

@@ -1,57 +1,58 @@
-"""From a row to what was counted: training, errors, the threshold, decisions. Needs the extra `train`."""
+"""From a row to the boundaries that it finds in the test videos. Needs the extra `train`."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+import ongebd
 from ongebd.data.label_set import LabelSet
 from ongebd.data.labelled import LabelledVideo, label_videos
 from ongebd.data.numbers import FloatArray
-from ongebd.data.prediction_set import PredictionSet
+from ongebd.data.prediction_set import PredictionSet, VideoPrediction
 from ongebd.detector.config import StreamConfig
 from ongebd.features.store import FeatureStore
-from ongebd.lab.evaluation.comparison import Comparison
-from ongebd.lab.experiments.columns import Counted, comparison_of, counted
-from ongebd.lab.experiments.material import Part, VideoSet
+from ongebd.lab.experiments.cache import Cache
+from ongebd.lab.experiments.datasets import DataSet, MissingDataError, Part
+from ongebd.lab.experiments.definition import LITERAL, Row
 from ongebd.lab.experiments.scales import Scale
-from ongebd.lab.experiments.shelf import Shelf
-from ongebd.lab.experiments.table import LITERAL, Row
 from ongebd.lab.training.batches import place_features
 from ongebd.lab.training.config import ESTIMATOR, TrainConfig
-from ongebd.lab.training.dataset import make_dataset
-from ongebd.lab.training.loop import MODEL, Quiet, Watcher, train
+from ongebd.lab.training.dataset import Dataset, make_dataset
+from ongebd.lab.training.loop import MODEL, train
 from ongebd.lab.training.processes import checked_device
 from ongebd.lab.training.scores import Naive, errors_of_naive
-from ongebd.lab.training.task import Task, task_of
+from ongebd.lab.training.task import task_of
 from ongebd.lab.training.validation import judge, predictions_at, validate
 
 VERSION = 1
-"""Of what errors mean; another one trains everything anew."""
+"""Of what errors mean; another one trains everything again."""
 
-SELECT_BY = "average"
-"""What the threshold is chosen by, on the validation videos: the paper's figure."""
-
-# What changes neither the weights nor the errors, so that rows which differ in it share a training.
+# Settings that change neither the weights nor the errors: rows that differ only in these share a training.
 _DECIDES = ("tau", "delta", "warmup", "min_std", "min_error", "min_gap", "max_run", "select_by", "obd")
 _WHERE = ("store", "labels", "out", "device", "compile", "features_in", "tensorboard", "validate_every")
 
+Shared = dict[Any, Any]
+"""What rows with the same errors share: chosen thresholds, and z, which doesn't depend on τ."""
+
 
 @dataclass(frozen=True, eq=False)
-class Scored:
-    """Errors, or probabilities, of the frames of two groups of videos.
+class FrameScores:
+    """Errors or probabilities of the frames of the validation and the test videos.
 
     Attributes:
-        validation: Videos on which a threshold is chosen, and a score for each of their frames.
-        test: Videos that are scored.
-        fps: Frames a second.
-        facts: Seconds, memory and parameters of the training, where there was one.
+        validation: Videos to choose a threshold on, and a score for each of their frames.
+        test: Videos to score, likewise.
+        fps: Frames per second.
+        facts: Seconds, memory and parameters of the training, if there was one.
     """
 
     validation: tuple[list[LabelledVideo], list[FloatArray]]
@@ -61,31 +62,22 @@ class Scored:
 
 
 class Scoring:
-    """Trains what rows need, once, and counts what they find.
-
-    Args:
-        scale: How large.
-        shelf: Where errors are kept.
-        device: auto, cpu, cuda or cuda:N.
-        watcher: Follows each training.
+    """Trains what rows need, once, and scores the frames of their videos.
 
     Raises:
         ConfigError: There is no such device.
 
     Attributes:
-        device: The one that is used.
+        device: `cpu`, `cuda` or `cuda:N`.
     """
 
-    def __init__(
-        self, scale: Scale, shelf: Shelf, device: str = "auto", watcher: Watcher | None = None
-    ) -> None:
-        self._scale, self._shelf = scale, shelf
-        self._watcher = watcher or Quiet()
+    def __init__(self, scale: Scale, cache: Cache, device: str = "auto") -> None:
+        self._scale, self._cache = scale, cache
         self.device = str(checked_device(device))
         self._labelled: dict[tuple[int, str, float], list[LabelledVideo]] = {}
 
     def config(self, row: Row, seed: int) -> TrainConfig:
-        """How a row is trained."""
+        """The training settings of a row."""
         settings: dict[str, Any] = {**self._scale.training, "method": row.method, "seed": seed}
         if row.method != ESTIMATOR:
             for name in ("width", "ffn", "heads", "layers"):
@@ -100,72 +92,58 @@ class Scoring:
             **{**settings, "validate_every": epochs, "tensorboard": False, "device": self.device}
         )
 
-    def key(self, row: Row, seed: int, trained_on: VideoSet, data: VideoSet) -> dict[str, Any]:
-        """All that a row's errors depend on."""
-        if row.kind == "untrained":
-            how: dict[str, Any] = {"untrained": row.method}
-        else:
+    def key(self, row: Row, seed: int, trained_on: DataSet, data: DataSet) -> dict[str, Any]:
+        """All that the scores of a row's frames depend on."""
+        how: dict[str, Any] = {"untrained": row.method}
+        if row.kind == "trained":
             how = {k: v for k, v in asdict(self.config(row, seed)).items() if k not in (*_DECIDES, *_WHERE)}
         sets = [*trained_on.training.key, *data.test.key]
         return {"version": VERSION, "how": how, "sets": sets, "device": self.device.partition(":")[0]}
 
-    def is_there(self, row: Row, seed: int, trained_on: VideoSet, data: VideoSet) -> bool:
-        """Whether its errors are kept already."""
-        return self._shelf.has("errors", self.key(row, seed, trained_on, data))
-
-    def scored(self, row: Row, seed: int, trained_on: VideoSet, data: VideoSet) -> Scored:
-        """The errors of a row, trained if they are not kept."""
-        key = self.key(row, seed, trained_on, data)
+    def frame_scores(self, row: Row, seed: int, trained_on: DataSet, data: DataSet) -> FrameScores:
+        """The scores of a row's frames; it is trained unless they are in the cache."""
         config = self.config(row, seed) if row.kind == "trained" else TrainConfig(**self._scale.training)
-        dataset = make_dataset(
-            FeatureStore.open(trained_on.training.store), trained_on.training.labels, config
-        )
-        test = self._videos(data.test, config)
+        store = FeatureStore.open(trained_on.training.store)
+        dataset = make_dataset(store, trained_on.training.labels, config)
+        parts = {"validation": dataset.validation, "test": self._videos(data.test, config)}
 
         def make(folder: Path) -> dict[str, Any]:
             facts: dict[str, Any] = {}
-            scores: dict[str, list[FloatArray]] = {}
-            device = torch.device(self.device)
             if row.kind == "untrained":
-                for name, videos in (("validation", dataset.validation), ("test", test)):
-                    scores[name] = _untrained(row.method, videos, device)
+                scores = {part: _untrained(row.method, videos, self.device) for part, videos in parts.items()}
             else:
-                task, network, facts = self._trained(config, folder, dataset)
-                for name, videos in (("validation", dataset.validation), ("test", test)):
-                    features = place_features(videos, device, "auto")
-                    scores[name] = task.scores(network, videos, features, device)
+                scores, facts = self._train(config, folder / "training", dataset, parts)
                 if seed == 0 and not row.training:  # for pictures of videos
                     (folder / "training" / MODEL).rename(folder / "model")
                 shutil.rmtree(folder / "training")
-            validation, on_test = (np.concatenate(scores[name]) for name in ("validation", "test"))
-            np.savez(folder / "errors.npz", validation=validation, test=on_test)
+            arrays = {part: np.concatenate(each) for part, each in scores.items()}
+            np.savez(folder / "errors.npz", validation=arrays["validation"], test=arrays["test"])
             return facts
 
-        folder = self._shelf.kept("errors", key, make)
-        with np.load(folder / "errors.npz") as kept:
-            both = [
-                _parted(kept[name], videos)
-                for name, videos in (("validation", dataset.validation), ("test", test))
-            ]
-        facts = self._shelf.facts("errors", key)
-        return Scored((dataset.validation, both[0]), (test, both[1]), dataset.fps, facts)
+        entry = self._cache.get("errors", self.key(row, seed, trained_on, data), make)
+        with np.load(entry / "errors.npz") as kept:
+            validation, test = ((videos, _split(kept[part], videos)) for part, videos in parts.items())
+        return FrameScores(validation, test, dataset.fps, self._cache.facts(entry))
 
-    def _trained(self, config: TrainConfig, folder: Path, dataset: Any) -> tuple[Task, Any, dict[str, Any]]:
+    def _train(
+        self, config: TrainConfig, out: Path, dataset: Dataset, parts: Mapping[str, list[LabelledVideo]]
+    ) -> tuple[dict[str, list[FloatArray]], dict[str, Any]]:
         device = torch.device(self.device)
-        on_gpu = device.type == "cuda"
-        if on_gpu:
+        if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
-        out = replace(config, out=str(folder / "training"))
-        trained = train(out, dataset=dataset, watcher=self._watcher, report=False)
-        memory = torch.cuda.max_memory_allocated(device) if on_gpu else None
-        task = task_of(config)
+        trained = train(replace(config, out=str(out)), dataset=dataset, report=False)
         facts = {
             "method": config.method,
             "frames": sum(map(len, dataset.training)) * config.epochs,
-            "memory": memory,
+            "memory": torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None,
             "parameters": sum(weight.numel() for weight in trained.model.parameters()),
         }
-        return task, trained.model, facts
+        task = task_of(config)
+        scores = {
+            part: task.scores(trained.model, videos, place_features(videos, device, "auto"), device)
+            for part, videos in parts.items()
+        }
+        return scores, facts
 
     def _videos(self, part: Part, config: TrainConfig) -> list[LabelledVideo]:
         key = (id(part), config.label_rule, config.near)
@@ -176,52 +154,73 @@ class Scoring:
         return self._labelled[key]
 
 
-def decided(
-    row: Row, scored: Scored, training: LabelSet, cache: dict[Any, Any]
-) -> tuple[PredictionSet, float]:
-    """The boundaries of the test videos, and the threshold that made them.
-
-    Args:
-        row: How it is decided.
-        scored: Its errors.
-        training: Labels of the training set, of which the validation videos are a part.
-        cache: What rows of the same errors share: z does not depend on τ.
-    """
-    settings = StreamConfig(
-        **{"fps": scored.fps, "window": 8, "delta": 21, "tau": 1.5, **LITERAL, **row.deciding}
-    )
-    shared = (id(scored), row.obd, tuple(sorted(row.deciding.items())))
-    if row.tau is not None and row.obd:
-        threshold = row.tau
-    else:
-        name = ("threshold", *shared)
-        if name not in cache:
-            chosen = validate(
-                row.name, *scored.validation, training, settings, select_by=SELECT_BY, obd=row.obd
-            )
-            cache[name] = chosen.threshold
-        threshold = cache[name]
-    name = ("judged", *shared)
-    if name not in cache:
-        cache[name] = judge(*scored.test, settings, obd=row.obd)
-    return predictions_at(cache[name], threshold, settings), threshold
-
-
-def count(labels: LabelSet, predictions: PredictionSet) -> tuple[Counted, Comparison]:
-    """What is right of them."""
-    comparison = comparison_of(labels, predictions)
-    return counted(comparison), comparison
-
-
-def seeds_of(row: Row, scale: Scale) -> Sequence[int]:
-    """The seeds with which a row is trained; what is not trained has one."""
-    return range(scale.seeds) if row.kind == "trained" else (0,)
-
-
-def _untrained(name: str, videos: list[LabelledVideo], device: torch.device) -> list[FloatArray]:
+def _untrained(name: str, videos: list[LabelledVideo], where: str) -> list[FloatArray]:
     naive: Naive = "persistence" if name == "persistence" else "window-mean"
+    device = torch.device(where)
     return errors_of_naive(naive, videos, place_features(videos, device, "auto"), device, window=8)
 
 
-def _parted(scores: FloatArray, videos: Sequence[LabelledVideo]) -> list[FloatArray]:
+def _split(scores: FloatArray, videos: Sequence[LabelledVideo]) -> list[FloatArray]:
     return np.split(scores, np.cumsum([len(video) for video in videos])[:-1])
+
+
+def decide(row: Row, scores: FrameScores, labels: LabelSet, shared: Shared) -> tuple[PredictionSet, float]:
+    """The boundaries of the test videos, and the threshold that made them.
+
+    Args:
+        row: Says how to decide.
+        scores: Of its frames.
+        labels: Of the training set, which the validation videos are part of.
+        shared: See `Shared`.
+    """
+    settings = StreamConfig(
+        **{"fps": scores.fps, "window": 8, "delta": 21, "tau": 1.5, **LITERAL, **row.deciding}
+    )
+    same = (id(scores), row.obd, tuple(sorted(row.deciding.items())))
+    threshold = row.tau
+    if threshold is None or not row.obd:
+        key = ("threshold", *same)
+        if key not in shared:
+            chosen = validate(
+                row.name, *scores.validation, labels, settings, select_by="average", obd=row.obd
+            )
+            shared[key] = chosen.threshold
+        threshold = shared[key]
+    key = ("judged", *same)
+    if key not in shared:
+        shared[key] = judge(*scores.test, settings, obd=row.obd)
+    return predictions_at(shared[key], threshold, settings), threshold
+
+
+def watch(row: Row, part: Part, cache: Cache) -> PredictionSet:
+    """The boundaries that a method finds in the videos themselves, with its default settings.
+
+    Raises:
+        MissingDataError: The videos aren't there.
+        OngebdError: The method can't be loaded, or a video can't be read.
+    """
+    absent = [name for name in part.labels.videos if name not in part.files]
+    if absent:
+        raise MissingDataError(
+            f"{row.method} needs the videos, and {len(absent)} are not there, such as {absent[0]!r}"
+        )
+    files = {name: part.files[name] for name in part.labels.videos}
+    content = sha256("".join(f"{name} {path.stat().st_size}" for name, path in files.items()).encode())
+    key = {"version": 1, "method": row.method, "ongebd": ongebd.__version__}
+    key |= {"videos": content.hexdigest(), "labels": part.key[1]}
+
+    def make(folder: Path) -> dict[str, Any]:
+        model = ongebd.load(row.method)
+        found = {
+            name: [(b.time, b.decided, b.onset) for b in ongebd.detect(path, model).boundaries]
+            for name, path in files.items()
+        }
+        (folder / "boundaries.json").write_text(json.dumps(found), encoding="utf-8")
+        return {"settings": str(model.defaults)}
+
+    kept = (cache.get("watched", key, make) / "boundaries.json").read_text(encoding="utf-8")
+    videos = {
+        name: VideoPrediction(*np.array(rows, dtype=np.float64).reshape(-1, 3).T)
+        for name, rows in json.loads(kept).items()
+    }
+    return PredictionSet(videos, source=row.method, kind="values")

@@ -1,4 +1,4 @@
-"""Rows about speed and cost: `ongebd bench` in a process of its own, so that nothing else disturbs it."""
+"""Rows about speed and cost: `ongebd bench` in its own process, so that what ran before can't change them."""
 
 from __future__ import annotations
 
@@ -10,63 +10,41 @@ from pathlib import Path
 from typing import Any
 
 from ongebd.errors import ConfigError
-from ongebd.lab.experiments.results import RowResult
-from ongebd.lab.experiments.shelf import Shelf
-from ongebd.lab.experiments.statistics import Cell
-from ongebd.lab.experiments.table import Experiment
+from ongebd.lab.benchmark.machine import short_machine
+from ongebd.lab.experiments.cache import Cache
 
-VERSION = 1
+METHODS = "estimator,testra,simon,oadtr,miniroad"
 
 
-def measured(device: str, shelf: Shelf, repeats: int, seconds: float) -> dict[str, Any]:
-    """What `ongebd bench` says of the paper's five methods on this machine, measured once.
+def bench(device: str, cache: Cache, repeats: int, seconds: float) -> dict[str, Any]:
+    """What `ongebd bench` finds for the paper's five methods, measured once on this machine.
 
     Raises:
         ConfigError: It failed; the message is its own.
     """
-    from ongebd.lab.experiments.machine import machine
-
-    key = {"version": VERSION, "device": device, "machine": machine(), "repeats": repeats, "seconds": seconds}
+    options = {"--methods": METHODS, "--streams": "0", "--device": device}
+    options |= {"--repeats": str(repeats), "--seconds": str(seconds)}
 
     def make(folder: Path) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "ongebd",
-            "bench",
-            "--methods",
-            "estimator,testra,simon,oadtr,miniroad",
-        ]
-        command += [
-            "--streams",
-            "0",
-            "--device",
-            device,
-            "--repeats",
-            str(repeats),
-            "--seconds",
-            str(seconds),
-        ]
-        done = subprocess.run(
-            [*command, "--quiet", "--out", str(folder)], check=False, capture_output=True, text=True
-        )
+        command = [sys.executable, "-m", "ongebd", "bench", "--quiet", "--out", str(folder)]
+        command += [word for option in options.items() for word in option]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
         if done.returncode:
-            said = done.stderr.strip().splitlines()
-            raise ConfigError(f"ongebd bench failed: {said[-1] if said else f'status {done.returncode}'}")
+            lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+            raise ConfigError(f"ongebd bench failed: {lines[-1]}")
 
-    read: dict[str, Any] = json.loads(
-        (shelf.kept("speed", key, make) / "bench.json").read_text(encoding="utf-8")
-    )
-    return read
+    key = {"version": 1, "device": device, "machine": short_machine(device)}
+    entry = cache.get("speed", {**key, "repeats": repeats, "seconds": seconds}, make)
+    found: dict[str, Any] = json.loads((entry / "bench.json").read_text(encoding="utf-8"))
+    return found
 
 
-def _values(bench: Mapping[str, Any], method: str) -> dict[str, float | None]:
-    """A method's figures; the first way is this project's, the last one torch's plain float32."""
-    (entry,) = [each for each in bench["methods"] if each["name"] == method]
-    cost, ways = entry["cost"], entry["ways"]
-    ours, eager = ways[0], ways[-1]
+def speed_values(found: Mapping[str, Any], method: str) -> dict[str, float]:
+    """A method's values by column. Its first way is this project's, the last one torch's plain float32."""
+    (entry,) = [each for each in found["methods"] if each["name"] == method]
+    cost, ours, eager = entry["cost"], entry["ways"][0], entry["ways"][-1]
     memory = ours["device_memory"]
-    return {
+    values = {
         "features": ours["features"]["median"],
         "model": ours["method"]["median"],
         "overall": ours["overall"]["median"],
@@ -75,18 +53,4 @@ def _values(bench: Mapping[str, Any], method: str) -> dict[str, float | None]:
         "gflops": cost["window_gflops"],
         "vram-mb": None if memory is None else memory / 1e6,
     }
-
-
-def speed_rows(experiment: Experiment, bench: Mapping[str, Any]) -> list[RowResult]:
-    """The table's rows, from what the bench wrote."""
-    rows = []
-    for row in experiment.rows:
-        values = _values(bench, row.method)
-        cells = {c: Cell(value) for c in experiment.columns if (value := values.get(c)) is not None}
-        printed = {
-            column: value
-            for column in experiment.columns
-            if (value := experiment.printed_value(row, column)) is not None
-        }
-        rows.append(RowResult(row, cells, printed))
-    return rows
+    return {column: value for column, value in values.items() if value is not None}

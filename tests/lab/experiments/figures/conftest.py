@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from ongebd.lab.experiments.figures.style import printing
+from ongebd.lab.experiments.figures.style import print_style
 
 SMALLEST = 6.0  # points
 
@@ -35,7 +35,7 @@ def _written(figure: Figure) -> list[Text]:
 
 def _check_letters(figure: Figure) -> None:
     """Refuse letters that are cut off, too small, or written over others."""
-    with printing():
+    with print_style():
         FigureCanvasAgg(figure).draw()
         renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
         boxes = {text: text.get_window_extent(renderer) for text in _written(figure)}

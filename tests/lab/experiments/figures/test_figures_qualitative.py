@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,11 +16,10 @@ from ongebd.detector import StreamConfig
 from ongebd.errors import ConfigError
 from ongebd.estimator import BoundaryDiscriminator
 from ongebd.lab.evaluation.matching import count_matches
-from ongebd.lab.experiments.figures import Scene, Watched, qualitative
-from ongebd.lab.experiments.figures.judging import agreement, judged, tolerance_of
-from ongebd.lab.experiments.figures.panels import _between, _pooled
-from ongebd.lab.experiments.figures.qualitative import part_of
-from ongebd.lab.experiments.figures.style import WIDTHS, Width
+from ongebd.lab.experiments.figures.judging import agreement, judge, tolerance_of
+from ongebd.lab.experiments.figures.qualitative import Scene, part_of, qualitative
+from ongebd.lab.experiments.figures.style import INCHES, Width
+from ongebd.lab.experiments.figures.tracing import MethodTrace
 from ongebd.types import Boundary, Decision, Detection
 
 LENGTH = 10.0
@@ -30,34 +30,24 @@ def labels_of(*annotators: list[float]) -> VideoLabels:
     return VideoLabels("clip", LENGTH, tuple(np.array(times, np.float64) for times in annotators))
 
 
-def watched(name: str, head: str | None = None, frames: int = 240, seed: int = 0) -> Watched:
+def watched(name: str, head: str | None = None, frames: int = 240, seed: int = 0) -> MethodTrace:
     """A stream of made errors through the real discriminator, with a boundary at each positive frame."""
     rng = np.random.default_rng(seed)
-    judge = BoundaryDiscriminator(tau=2.0, delta=21, warmup=8, min_std=0.01)
+    discriminator = BoundaryDiscriminator(tau=2.0, delta=21, warmup=8, min_std=0.01)
     decisions, found = [], []
     for index, error in enumerate(rng.gamma(2.0, 0.02, frames)):
         time = index * LENGTH / frames
-        judge.update(float(error))
-        if judge.is_boundary:
-            found.append(Boundary(time + 0.02, time, time + 0.04, judge.z))
-        decisions.append(
-            Decision(
-                index,
-                time,
-                float(error),
-                judge.mean,
-                judge.std,
-                judge.z,
-                judge.threshold,
-                judge.is_boundary,
-                judge.ready,
-            )
-        )
-    return Watched.of(name, Detection(found, decisions, LENGTH), StreamConfig(head=head, min_std=0.01))
+        discriminator.update(float(error))
+        if discriminator.is_boundary:
+            found.append(Boundary(time + 0.02, time, time + 0.04, discriminator.z))
+        names = ("mean", "std", "z", "threshold", "is_boundary", "ready")
+        values = (getattr(discriminator, each) for each in names)
+        decisions.append(Decision(index, time, float(error), *values))
+    return MethodTrace.of(name, Detection(found, decisions, LENGTH), StreamConfig(head=head, min_std=0.01))
 
 
 def scene_of(
-    *methods: Watched, count: int = 8, raters: int = 3, shape: tuple[int, int] = (90, 160), **more: object
+    *methods: MethodTrace, count: int = 8, raters: int = 3, shape: tuple[int, int] = (90, 160), **more: object
 ) -> Scene:
     pictures = tuple(np.full((*shape, 3), 12 * number, np.uint8) for number in range(count))
     marks = [[1.0 + 0.2 * rater, 5.0, 9.5] for rater in range(raters)]
@@ -70,7 +60,7 @@ def test_right_false_and_missed_are_those_of_the_official_rule(
 ) -> None:
     labels, times = labels_of(first, second), np.array(found, np.float64)
     counts = count_matches([labels.boundaries], [times], np.array([[tolerance]]))
-    result = judged(times, labels, tolerance)
+    result = judge(times, labels, tolerance)
     assert int(result.right.sum()) == int(counts.tp[0, 0])
     assert int(result.right.sum()) + len(result.missed) == int(counts.positives[0, 0])
     assert len(result.times) == int(counts.detections[0, 0])
@@ -90,36 +80,37 @@ def test_the_shade_says_how_many_annotators_are_near(
     assert share[np.searchsorted(edges, moment) - 1] == pytest.approx(np.mean(near))
 
 
-def test_boundaries_outside_the_labelled_part_are_not_judged() -> None:
-    result = judged(np.array([-0.1, 1.0, 10.5]), labels_of([1.0]), 0.5)
+def test_boundaries_outside_the_labelled_part_are_not_judge() -> None:
+    result = judge(np.array([-0.1, 1.0, 10.5]), labels_of([1.0]), 0.5)
     assert result.times.tolist() == [1.0]
-    assert result.in_words() == "1 right, 0 false, 0 missed"
+    assert str(result) == "1 right, 0 false, 0 missed"
 
 
 def test_a_part_counts_what_it_shows_and_is_judged_in_the_whole() -> None:
-    whole = judged(np.array([1.0, 4.0, 9.0]), labels_of([1.2, 5.9, 9.0]), 0.5)
-    assert whole.between(3.0, 7.0).in_words() == "0 right, 1 false, 1 missed"
-    assert whole.between(8.0, 10.0).in_words() == "1 right, 0 false, 0 missed"
+    whole = judge(np.array([1.0, 4.0, 9.0]), labels_of([1.2, 5.9, 9.0]), 0.5)
+    assert str(whole.between(3.0, 7.0)) == "0 right, 1 false, 1 missed"
+    assert str(whole.between(8.0, 10.0)) == "1 right, 0 false, 0 missed"
 
 
 def test_z_is_that_of_the_stream_and_its_threshold_is_tau() -> None:
     stream = watched("window-mean")
     assert stream.z is not None
-    ready = stream.curves.ready
-    assert np.isnan(stream.z.error[~ready]).all()
-    assert np.isnan(stream.curves.threshold[~ready]).all()
+    ready = np.isfinite(stream.z.score)
+    assert 200 < ready.sum() < len(ready)
+    assert np.isnan(stream.score.threshold[~ready]).all()
     assert stream.z.threshold[ready] == pytest.approx(2.0)
-    assert ((stream.z.error > stream.z.threshold) == stream.curves.positive)[ready].all()
+    above = stream.z.time[stream.z.score > stream.z.threshold]
+    assert above.tolist() == stream.times("onset").tolist()
 
 
 def test_a_long_curve_keeps_its_peaks_and_its_gaps() -> None:
     stream = watched("long", frames=9000)
     assert stream.z is not None
-    drawn = _pooled(stream.z)
-    assert len(drawn) <= 2000
-    assert np.nanmax(drawn.error) == np.nanmax(stream.z.error)
-    assert np.isnan(drawn.error[0])
-    part = _between(stream.curves, 4.0, 6.0)
+    drawn = stream.z.pooled()
+    assert len(drawn.time) <= 2000
+    assert np.nanmax(drawn.score) == np.nanmax(stream.z.score)
+    assert np.isnan(drawn.score[0])
+    part = stream.score.between(4.0, 6.0)
     assert part.time[0] < 4.0 <= part.time[1]
     assert part.time[-2] <= 6.0 < part.time[-1]
 
@@ -127,37 +118,32 @@ def test_a_long_curve_keeps_its_peaks_and_its_gaps() -> None:
 LONG = "a method with a name so long that nobody would want to read all of it above a panel"
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", INCHES)
 @pytest.mark.parametrize(
-    "scenes",
+    "scene",
     [
-        pytest.param(lambda: [scene_of(watched("ours"), watched("baseline", "threshold", seed=1))], id="two"),
-        pytest.param(lambda: [scene_of(watched(LONG), raters=1, title=LONG + LONG)], id="long names"),
-        pytest.param(lambda: [scene_of(watched("ours"), count=16, raters=12, shape=(160, 90))], id="upright"),
-        pytest.param(lambda: [scene_of(watched("ours"), start=2.0, end=2.5, title="part")] * 3, id="three"),
-        pytest.param(lambda: [scene_of(watched("_$x$_"), title="_hidden_")], id="marks of matplotlib"),
-        pytest.param(lambda: [scene_of(watched("still", frames=1))], id="one frame"),
+        pytest.param(lambda: scene_of(watched("ours"), watched("baseline", "threshold", seed=1)), id="two"),
+        pytest.param(lambda: scene_of(watched(LONG), raters=1, title=LONG + LONG), id="long names"),
+        pytest.param(lambda: scene_of(watched("ours"), count=16, raters=12, shape=(160, 90)), id="upright"),
+        pytest.param(lambda: scene_of(watched("ours"), start=2.0, end=2.5, title="part"), id="part"),
+        pytest.param(lambda: scene_of(watched("_$x$_"), title="_hidden_"), id="marks of matplotlib"),
+        pytest.param(lambda: scene_of(watched("still", frames=1)), id="one frame"),
     ],
 )
 def test_all_letters_can_be_read(
-    scenes: Callable[[], list[Scene]], width: Width, check_letters: Callable[[Figure], None]
+    scene: Callable[[], Scene], width: Width, check_letters: Callable[[Figure], None]
 ) -> None:
-    figure = qualitative(scenes(), width=width).figure
+    figure = qualitative(scene(), width=width)
     check_letters(figure)
-    assert figure.get_figwidth() == WIDTHS[width]
+    assert figure.get_figwidth() == INCHES[width]
 
 
 def test_the_axis_is_called_by_what_is_drawn(texts_of: Callable[[Figure], list[str]]) -> None:
     scene = scene_of(watched("ours"), watched("other", "threshold"))
-    assert {"error ε", "score", "time (s)"} <= set(texts_of(qualitative([scene]).figure))
-    assert "ζ" in texts_of(qualitative([scene_of(watched("ours"))], curve="z").figure)
-    assert "time (min:s)" in texts_of(qualitative([_long_scene()]).figure)
-
-
-def _long_scene() -> Scene:
-    scene = scene_of(watched("ours"))
-    labels = VideoLabels("long", 600.0, (np.array([300.0]),))
-    return Scene(labels, scene.methods, scene.pictures, 0.0, 600.0)
+    assert {"error ε", "score", "time (s)"} <= set(texts_of(qualitative(scene)))
+    assert "ζ" in texts_of(qualitative(scene_of(watched("ours")), curve="z"))
+    long = VideoLabels("long", 600.0, (np.array([300.0]),))
+    assert "time (min:s)" in texts_of(qualitative(replace(scene, labels=long, end=600.0)))
 
 
 def test_onsets_or_centres_are_judged_as_asked() -> None:
@@ -165,24 +151,11 @@ def test_onsets_or_centres_are_judged_as_asked() -> None:
     assert (stream.times("centre") - stream.times("onset")) == pytest.approx(0.02)
 
 
-def test_what_cannot_be_drawn_is_refused() -> None:
-    with pytest.raises(ConfigError, match="needs a video"):
-        qualitative([])
-    with pytest.raises(ConfigError, match="other has no z"):
-        qualitative([scene_of(watched("ours"), watched("other", "threshold"))], curve="z")
-    with pytest.raises(ConfigError, match="give 'score' or 'z'"):
-        qualitative([scene_of(watched("ours"))], curve="error")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="give 'centre' or 'onset'"):
-        qualitative([scene_of(watched("ours"))], moment="end")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="tolerance is 0"):
-        qualitative([scene_of(watched("ours"))], tolerance=0)
-    with pytest.raises(ConfigError, match="needs a method"):
-        Scene.of("nothing.mp4", labels_of([1.0]), [])
-
-
 def test_the_tolerance_is_the_papers_strictest_where_none_is_given() -> None:
     assert tolerance_of(labels_of([1.0]), None) == 0.5
     assert tolerance_of(labels_of([1.0]), 0.2) == 0.2
+    with pytest.raises(ConfigError, match="tolerance is 0"):
+        tolerance_of(labels_of([1.0]), 0)
 
 
 def test_the_part_ends_where_the_labels_do() -> None:

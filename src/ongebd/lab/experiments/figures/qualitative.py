@@ -1,4 +1,4 @@
-"""The qualitative figure: frames, annotators, and under them each method's curve and boundaries."""
+"""The figure of a video: frames, annotators, and below them each method's curve and boundaries."""
 
 from __future__ import annotations
 
@@ -14,42 +14,41 @@ from matplotlib.figure import Figure
 from ongebd.common.text import printable, shortened
 from ongebd.data.label_set import VideoLabels
 from ongebd.errors import ConfigError, a_number
-from ongebd.lab.experiments.figures.judging import judged, tolerance_of
-from ongebd.lab.experiments.figures.panels import LEGEND, Panel, draw_annotators, draw_panel, draw_time
-from ongebd.lab.experiments.figures.style import LETTERS, Picture, Width, inches, printing
-from ongebd.lab.experiments.figures.watching import Watched, pictures_at
+from ongebd.lab.experiments.figures.judging import judge, tolerance_of
+from ongebd.lab.experiments.figures.panels import draw_annotators, draw_panel, draw_time, legend_handles
+from ongebd.lab.experiments.figures.style import INCHES, LETTERS, Width, print_style
+from ongebd.lab.experiments.figures.tracing import MethodTrace, frames_at
 from ongebd.types import ImageU8
 
-Curve = Literal["score", "z"]
+CurveName = Literal["score", "z"]
 Moment = Literal["centre", "onset"]
 
 # Inches.
 LEFT, RIGHT, TOP = 0.42, 0.09, 0.04
 TALLEST = 0.8  # a frame
-TITLE, HEADING = 0.2, 0.19  # above a scene; above a panel
+TITLE, HEADING = 0.2, 0.19  # above the figure; above a panel
 ROW, LEAST_ROWS = 0.07, 0.16  # an annotator; all of them
 PANEL: dict[Width, float] = {"page": 0.82, "column": 0.72}
+TIMES, LEGEND_ROW = 0.31, 0.15  # the numbers below the last panel; a row of the legend
 FRAMES: dict[Width, int] = {"page": 8, "column": 5}
-TIMES, BETWEEN = 0.31, 0.1  # the numbers under the last panel; between two scenes
-LEGEND_ROW = 0.15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """One video of the figure.
+    """What the figure of a video shows.
 
     Attributes:
         labels: Its annotators.
-        methods: What to show, ours first; a panel for each.
-        pictures: Its frames, at equal distances over the part shown; `framed` fills them in.
+        traces: The methods, a panel for each.
+        frames: At equal distances over the part shown.
         start: Of the part shown, seconds.
         end: Likewise.
-        title: Above it; empty for none.
+        title: Above it; may be empty.
     """
 
     labels: VideoLabels
-    methods: tuple[Watched, ...]
-    pictures: tuple[ImageU8, ...]
+    traces: Sequence[MethodTrace]
+    frames: Sequence[ImageU8]
     start: float
     end: float
     title: str = ""
@@ -59,190 +58,41 @@ class Scene:
         cls,
         video: Path | str,
         labels: VideoLabels,
-        methods: Sequence[Watched],
+        traces: Sequence[MethodTrace],
         *,
         width: Width = "page",
         start: float | None = None,
         end: float | None = None,
         title: str = "",
     ) -> Scene:
-        """The scene of a video, with its frames.
-
-        Args:
-            video: The file.
-            labels: Its annotators.
-            methods: Traces over it.
-            width: Of the figure that it is for: how many frames fit.
-            start: Of the part to show, seconds; None: its beginning.
-            end: Likewise; None: where the labels end, or the video, if that is sooner.
-            title: Above it.
+        """A scene with as many frames of the video as fit into the width.
 
         Raises:
-            ConfigError: No method is given, or nothing of the video lies in the part.
-            SourceError: The video cannot be read.
+            ConfigError: Nothing of the video lies in the part.
+            SourceError: The video can't be read.
         """
-        if not methods:
-            raise ConfigError("a figure of a video needs a method, whose curve it shows")
-        inches(width)  # refused before the video is read
-        known = min(labels.duration, *(method.duration for method in methods))
+        known = min(labels.duration, *(trace.duration for trace in traces))
         first, last = part_of(video, known, start, end)
-        pictures = pictures_at(video, _middles(first, last, FRAMES[width]))
-        tall, wide = pictures[0].shape[:2]
-        needed = ceil((inches(width) - LEFT - RIGHT) * tall / wide / TALLEST)
-        if needed > len(pictures):  # upright ones, as of telephones
-            pictures = pictures_at(video, _middles(first, last, needed))
-        return cls(labels, tuple(methods), tuple(pictures), first, last, title)
 
+        def frames(count: int) -> list[ImageU8]:
+            return frames_at(video, [first + (last - first) * (n + 0.5) / count for n in range(count)])
 
-def qualitative(
-    scenes: Sequence[Scene],
-    *,
-    curve: Curve = "score",
-    width: Width = "page",
-    tolerance: float | None = None,
-    moment: Moment = "centre",
-) -> Picture:
-    """Frames, annotators and, for each method, score, threshold and boundaries; one video under the other.
-
-    The shade behind a curve lies within the tolerance of an annotator's boundary, the darker the more of them
-    marked one there. A boundary is right (filled) or false (open) by the official rule: against the annotator
-    whom the method's boundaries suit best in the whole video. The counts above a panel are of what it shows.
-
-    Args:
-        scenes: The videos.
-        curve: The score ε itself, or how many standard deviations it stands above the recent ones.
-        width: Of a column (3.25 inches) or of the page (6.875).
-        tolerance: Seconds; None takes 0.05 of a video's length, the strictest relative distance of the paper.
-        moment: Which moment of a boundary is shown and judged.
-
-    Raises:
-        ConfigError: There is no scene, an argument is none of its values, or a method has no z.
-    """
-    if not scenes:
-        raise ConfigError("a figure needs a video")
-    check_choices(curve, width, moment)
-    for method in (method for scene in scenes for method in scene.methods):
-        if curve == "z" and method.z is None:
-            raise no_z(method.name)
-    columns = 3 if width == "column" else len(LEGEND)
-    legend = LEGEND_ROW * ceil(len(LEGEND) / columns) + 0.04
-    heights = [_height(scene, width) for scene in scenes]
-    whole = TOP + sum(heights) + BETWEEN * (len(scenes) - 1) + legend
-    with printing():
-        figure = Figure(figsize=(inches(width), whole), facecolor="white")
-        sheet = _Sheet(figure, whole)
-        for number, scene in enumerate(scenes):
-            top = TOP + sum(heights[:number]) + BETWEEN * number
-            near = tolerance_of(scene.labels, tolerance)
-            panels = [_panel(scene, method, near, curve, moment) for method in scene.methods]
-            _draw_scene(sheet, scene, panels, near, top, PANEL[width])
-        figure.legend(
-            handles=[make() for make in LEGEND],
-            loc="lower center",
-            bbox_to_anchor=(0.5, 0.0),
-            ncols=columns,
-            frameon=False,
-            fontsize=LETTERS - 0.5,
-            handlelength=1.9,
-            columnspacing=1.2,
-            handletextpad=0.5,
-            labelspacing=0.25,
-            borderpad=0.15,
-        )
-        figure.draw_without_rendering()
-    return Picture(figure)
-
-
-def _panel(scene: Scene, method: Watched, near: float, curve: Curve, moment: Moment) -> Panel:
-    found = judged(method.times(moment), scene.labels, near)
-    return Panel.of(method, found.between(scene.start, scene.end), curve)
-
-
-class _Sheet:
-    """A figure on which places are given in inches from its upper left corner."""
-
-    def __init__(self, figure: Figure, height: float) -> None:
-        self.figure = figure
-        self._width: float = figure.get_figwidth()
-        self._height = height
-
-    @property
-    def across(self) -> float:
-        """Inches between the margins."""
-        return self._width - LEFT - RIGHT
-
-    def axes(self, top: float, height: float, left: float = LEFT, width: float | None = None) -> Axes:
-        """New axes."""
-        width = self.across if width is None else width
-        foot = (self._height - top - height) / self._height
-        return self.figure.add_axes((left / self._width, foot, width / self._width, height / self._height))
-
-    def text(self, top: float, words: str, **how: object) -> None:
-        """Words at the left margin, whose middle is `top` inches down."""
-        place = LEFT / self._width, 1 - top / self._height
-        self.figure.text(*place, words, va="center", **how)  # type: ignore[arg-type]
-
-
-def _height(scene: Scene, width: Width) -> float:
-    across = inches(width) - LEFT - RIGHT
-    frames = _frame_height(scene, across)
-    panels = len(scene.methods) * (HEADING + PANEL[width])
-    return (TITLE if scene.title else 0.0) + frames + 0.05 + _rows(scene) + panels + TIMES
-
-
-def _frame_height(scene: Scene, across: float) -> float:
-    tall, wide = scene.pictures[0].shape[:2]
-    return min(TALLEST, across / len(scene.pictures) * float(tall) / float(wide))
-
-
-def _rows(scene: Scene) -> float:
-    return max(LEAST_ROWS, ROW * len(scene.labels.boundaries))
-
-
-def _draw_scene(
-    sheet: _Sheet, scene: Scene, panels: Sequence[Panel], near: float, top: float, panel_height: float
-) -> None:
-    if scene.title:
-        title = shortened(printable(scene.title), 90 if sheet.across > 5 else 42)
-        sheet.text(top + TITLE / 2, title, fontweight="bold")
-        top += TITLE
-    tall = _frame_height(scene, sheet.across)
-    _draw_frames(sheet, scene.pictures, top, tall)
-    top += tall + 0.05
-    draw_annotators(sheet.axes(top, _rows(scene)), scene.labels, near, scene.start, scene.end)
-    top += _rows(scene)
-    for panel in panels:
-        sheet.text(top + 0.6 * HEADING, panel.heading(56 if sheet.across > 5 else 22))
-        axes = sheet.axes(top + HEADING, panel_height)
-        draw_panel(axes, panel, scene.labels, near, scene.start, scene.end)
-        draw_time(axes, last=panel is panels[-1])
-        top += HEADING + panel_height
-
-
-def _draw_frames(sheet: _Sheet, pictures: Sequence[ImageU8], top: float, tall: float) -> None:
-    """Frames side by side; the middle of each is over the moment that it shows."""
-    cell = sheet.across / len(pictures)
-    for number, picture in enumerate(pictures):
-        height, width = picture.shape[:2]
-        wide = min(cell - 0.02, tall * width / height)
-        axes = sheet.axes(top, tall, LEFT + cell * (number + 0.5) - wide / 2, wide)
-        axes.imshow(picture, interpolation="antialiased", aspect="auto")
-        axes.set_axis_off()
-
-
-def _middles(first: float, last: float, count: int) -> list[float]:
-    """The middles of `count` equal parts, seconds."""
-    return [first + (last - first) * (number + 0.5) / count for number in range(count)]
+        shown = frames(FRAMES[width])
+        tall, wide = shown[0].shape[:2]
+        needed = ceil(_across(width) * tall / wide / TALLEST)
+        if needed > len(shown):  # upright frames, as of telephones
+            shown = frames(needed)
+        return cls(labels, traces, shown, first, last, title)
 
 
 def part_of(video: Path | str, known: float, start: float | None, end: float | None) -> tuple[float, float]:
-    """From where to where the figure goes, seconds.
+    """The part to show, seconds.
 
     Args:
         video: For the message.
         known: How far the labels, or the video, go.
-        start: What was asked for; None: the beginning.
-        end: Likewise; None, or what lies beyond: as far as is known.
+        start: None means the beginning.
+        end: None, or a time beyond, means as far as is known.
 
     Raises:
         ConfigError: Nothing lies between.
@@ -252,24 +102,109 @@ def part_of(video: Path | str, known: float, start: float | None, end: float | N
     if not 0 <= first < last:
         raise ConfigError(
             f"{printable(str(video))}: nothing to show from {first:g} to {last:g} s;"
-            f" what is labelled and was watched goes from 0 to {known:g} s"
+            f" the labelled part goes from 0 to {known:g} s"
         )
     return first, last
 
 
-def check_choices(curve: Curve, width: Width, moment: Moment) -> None:
-    """Refuse what is none of the values that there are.
+def qualitative(
+    scene: Scene,
+    *,
+    curve: CurveName = "score",
+    width: Width = "page",
+    tolerance: float | None = None,
+    moment: Moment = "centre",
+) -> Figure:
+    """Draw frames, annotators and, for each method, score, threshold and boundaries.
 
-    Raises:
-        ConfigError: Likewise.
+    The shade behind a curve lies within the tolerance of an annotator's boundary; the darker, the more
+    annotators. A boundary is right (filled) or false (open) by the official rule: against the annotator that
+    the method matches best in the whole video. The counts above a panel are of the part it shows.
+
+    Args:
+        scene: The video.
+        curve: The score itself, or z: its standard deviations above the recent ones.
+        width: Of a column or of the page.
+        tolerance: Seconds; None means 0.05 of the video's length.
+        moment: Which moment of a boundary to show and judge.
     """
-    inches(width)
-    if curve not in ("score", "z"):
-        raise ConfigError(f"curve is {curve!r}; give 'score' or 'z'")
-    if moment not in ("centre", "onset"):
-        raise ConfigError(f"moment is {moment!r}; give 'centre' or 'onset'")
+    near = tolerance_of(scene.labels, tolerance)
+    legend_columns = 3 if width == "column" else 6
+    count, title = len(scene.frames), TITLE if scene.title else 0.0
+    tall, wide = scene.frames[0].shape[:2]
+    frame_height = min(TALLEST, _across(width) / count * float(tall) / float(wide))
+    rows = max(LEAST_ROWS, ROW * len(scene.labels.boundaries))
+    panels = len(scene.traces) * (HEADING + PANEL[width])
+    legend = LEGEND_ROW * (6 // legend_columns) + 0.04
+    whole = TOP + title + frame_height + 0.05 + rows + panels + TIMES + legend
+    with print_style():
+        sheet = _Sheet(Figure(figsize=(INCHES[width], whole), facecolor="white"))
+        top = TOP + title
+        if scene.title:
+            text = shortened(printable(scene.title), 90 if width == "page" else 42)
+            sheet.text(TOP + TITLE / 2, text, weight="bold")
+        _draw_frames(sheet, scene.frames, top, frame_height, _across(width) / count)
+        top += frame_height + 0.05
+        axes = sheet.axes(top, rows, LEFT, _across(width))
+        draw_annotators(axes, scene.labels, near)
+        axes.set_xlim(scene.start, scene.end)
+        top += rows
+        for trace in scene.traces:
+            judged = judge(trace.times(moment), scene.labels, near).between(scene.start, scene.end)
+            sheet.text(
+                top + 0.6 * HEADING, f"{shortened(trace.name, 56 if width == 'page' else 22)}:  {judged}"
+            )
+            axes = sheet.axes(top + HEADING, PANEL[width], LEFT, _across(width))
+            axes.set_xlim(scene.start, scene.end)
+            unit = "ζ" if curve == "z" else "score" if trace.z is None else "error ε"
+            values = trace.z if curve == "z" and trace.z is not None else trace.score
+            shown = values.between(scene.start, scene.end).pooled()
+            draw_panel(axes, shown, unit, judged, scene.labels, near)
+            draw_time(axes, last=trace is scene.traces[-1])
+            top += HEADING + PANEL[width]
+        sheet.figure.legend(
+            handles=legend_handles(),
+            loc="lower center",
+            bbox_to_anchor=(0.5, 0.0),
+            ncols=legend_columns,
+            frameon=False,
+            fontsize=LETTERS - 0.5,
+            handlelength=1.9,
+            columnspacing=1.2,
+            handletextpad=0.5,
+            labelspacing=0.25,
+            borderpad=0.15,
+        )
+        sheet.figure.draw_without_rendering()
+    return sheet.figure
 
 
-def no_z(name: str) -> ConfigError:
-    """The error for a method that has no z."""
-    return ConfigError(f"{name} has no z, for no discriminator judges its scores; show its score instead")
+class _Sheet:
+    """A figure with places in inches from its upper left corner."""
+
+    def __init__(self, figure: Figure) -> None:
+        self.figure = figure
+        self._width, self._height = (float(inches) for inches in figure.get_size_inches())
+
+    def axes(self, top: float, height: float, left: float, width: float) -> Axes:
+        foot = (self._height - top - height) / self._height
+        return self.figure.add_axes((left / self._width, foot, width / self._width, height / self._height))
+
+    def text(self, top: float, words: str, weight: str = "normal") -> None:
+        """Words at the left margin, centred `top` inches down."""
+        self.figure.text(LEFT / self._width, 1 - top / self._height, words, va="center", fontweight=weight)
+
+
+def _across(width: Width) -> float:
+    """Inches between the margins."""
+    return INCHES[width] - LEFT - RIGHT
+
+
+def _draw_frames(sheet: _Sheet, frames: Sequence[ImageU8], top: float, tall: float, cell: float) -> None:
+    """Draw frames side by side; the middle of each stands above the moment that it shows."""
+    for number, frame in enumerate(frames):
+        height, width = frame.shape[:2]
+        wide = min(cell - 0.02, tall * width / height)
+        axes = sheet.axes(top, tall, LEFT + cell * (number + 0.5) - wide / 2, wide)
+        axes.imshow(frame, interpolation="antialiased", aspect="auto")
+        axes.set_axis_off()

@@ -1,4 +1,4 @@
-"""`draw_video`: from a file and its labels to a figure, and what it refuses before any work."""
+"""From a file and its labels to a figure, and what is refused before any work."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ from matplotlib.figure import Figure
 
 from ongebd.cli import main
 from ongebd.data import read_labels
+from ongebd.detector import load
 from ongebd.errors import ConfigError, LabelError, OngebdError, SourceError
-from ongebd.lab.experiments.figures import Scene, command, draw_video, pictures_at, qualitative, watch
-from ongebd.lab.experiments.figures.command import labels_of
+from ongebd.lab.experiments.figures import draw_video
+from ongebd.lab.experiments.figures import video as module
+from ongebd.lab.experiments.figures.qualitative import Scene, qualitative
+from ongebd.lab.experiments.figures.style import save
+from ongebd.lab.experiments.figures.tracing import frames_at, trace
+from ongebd.lab.experiments.figures.video import labels_of
 
 
 @pytest.fixture(scope="module")
@@ -37,24 +42,24 @@ def test_a_video_becomes_a_figure_in_each_file(clip: Path, labels: Path, tmp_pat
     files = [tmp_path / f"figure.{kind}" for kind in ("pdf", "svg", "png")]
     assert draw_video(clip, labels, "window-mean", "clock:1", files) == files
     assert sorted(tmp_path.iterdir()) == sorted(files)
-    assert draw_video(str(clip), str(labels), "clock:1", None, str(tmp_path / "one.pdf"), start=0.5, end=2)
+    assert draw_video(str(clip), str(labels), "clock:1", None, [tmp_path / "one.pdf"], start=0.5, end=2)
     assert (tmp_path / "one.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_frames_stand_over_the_moments_that_they_show(clip: Path) -> None:
-    shown = [picture.mean(axis=(0, 1)).argmax() for picture in pictures_at(clip, [0.0, 0.9, 1.1, 2.5, 9.0])]
+    shown = [picture.mean(axis=(0, 1)).argmax() for picture in frames_at(clip, [0.0, 0.9, 1.1, 2.5, 9.0])]
     assert shown == [0, 0, 1, 2, 2]
-    assert [picture.mean(axis=(0, 1)).argmax() for picture in pictures_at(clip, [1.5])] == [1]
-    assert pictures_at(clip, []) == []
+    assert [picture.mean(axis=(0, 1)).argmax() for picture in frames_at(clip, [1.5])] == [1]
 
 
-def test_the_stream_in_the_figure_is_that_of_detect(clip: Path) -> None:
-    stream = watch(clip, "window-mean", tau=3.0)
-    assert stream.name == "window-mean"
-    assert [round(time) for time in stream.times("onset")] == [1, 2]
-    assert stream.z is not None
-    assert np.nanmin(stream.z.threshold) == pytest.approx(3.0)
-    assert watch(clip, "clock:1", name="a clock").z is None
+def test_the_trace_is_that_of_detect(clip: Path) -> None:
+    model = load("window-mean")
+    found = trace(clip, model)
+    assert found.name == "window-mean"
+    assert [round(time) for time in found.times("onset")] == [1, 2]
+    assert found.z is not None
+    assert np.nanmin(found.z.threshold) == pytest.approx(model.configured().tau)
+    assert trace(clip, load("clock:1"), "a clock").z is None
 
 
 def test_mistakes_are_told_before_a_frame_is_decoded(
@@ -63,23 +68,19 @@ def test_mistakes_are_told_before_a_frame_is_decoded(
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError("the video was read")
 
-    monkeypatch.setattr(command, "watch", never)
-    good: dict[str, Any] = {
-        "video": clip, "labels": labels, "method": "window-mean", "baseline": None, "out": tmp_path / "a.pdf"
-    }  # fmt: skip
+    monkeypatch.setattr(module, "trace", never)
+    good: dict[str, Any] = {"video": clip, "labels": labels, "method": "window-mean", "baseline": None}
+    good["out"] = [tmp_path / "a.pdf"]
     mistakes: list[tuple[dict[str, Any], type[OngebdError], str]] = [
-        ({"out": tmp_path / "a.gif"}, ConfigError, r"a\.gif: the ending says"),
-        ({"out": tmp_path / "no" / "a.pdf"}, ConfigError, "there is no folder"),
-        ({"out": []}, ConfigError, "needs a file"),
-        ({"video": "-"}, SourceError, "give a file"),
-        ({"video": "rtsp://me:secret@camera/1"}, SourceError, r"rtsp://\*\*\*@camera/1: .* give a file"),
-        ({"video": tmp_path / "other.mp4"}, LabelError, "none of its 1 videos is 'other'; give its id"),
-        ({"video_id": "other"}, LabelError, "no video 'other' in it"),
+        ({"out": [tmp_path / "a.gif"]}, ConfigError, r"a\.gif: unknown kind"),
+        ({"out": [tmp_path / "no" / "a.pdf"]}, ConfigError, "there is no folder"),
+        ({"video": "-"}, SourceError, "use a file"),
+        ({"video": "rtsp://me:secret@camera/1"}, SourceError, r"rtsp://\*\*\*@camera/1: .* use a file"),
+        ({"video": tmp_path / "other.mp4"}, LabelError, "none of its 1 videos is 'other'; name it"),
+        ({"video_id": "other"}, LabelError, "no video 'other'; check"),
         ({"labels": tmp_path / "none.json"}, LabelError, "none.json"),
         ({"method": "nothing"}, ConfigError, "unknown model 'nothing'"),
         ({"baseline": "clock", "curve": "z"}, ConfigError, "clock has no z"),
-        ({"curve": "x"}, ConfigError, "give 'score' or 'z'"),
-        ({"width": "poster"}, ConfigError, "give column or page"),
         ({"tolerance": -1.0}, ConfigError, "must be above 0"),
         ({"start": 3.0}, ConfigError, "nothing to show"),
     ]
@@ -97,15 +98,15 @@ def test_the_command_writes_what_it_is_asked_for_and_says_so(
     assert main([*command, "--baseline", "clock", "--out", *files, "--tolerance", "0.2"]) == 0
     assert capsys.readouterr().err.splitlines() == [f"wrote {file}" for file in files]
     assert main([*command, "--out", str(tmp_path / "b.gif")]) == 2
-    assert "b.gif: the ending says what the figure is to be" in capsys.readouterr().err
+    assert "b.gif: unknown kind of figure" in capsys.readouterr().err
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.pdf", "a.svg"]
 
 
 def test_the_video_is_not_written_over(clip: Path, labels: Path, tmp_path: Path) -> None:
     disguised = tmp_path / "clip.png"
     disguised.write_bytes(clip.read_bytes())
-    with pytest.raises(ConfigError, match="would be written over"):
-        draw_video(disguised, labels, "clock", None, disguised)
+    with pytest.raises(ConfigError, match="would be overwritten"):
+        draw_video(disguised, labels, "clock", None, [disguised])
     assert disguised.read_bytes() == clip.read_bytes()
 
 
@@ -122,7 +123,8 @@ def test_a_real_video_with_five_annotators(
     clip = shared / "clips/other/kinetics400_tutorial__arm_wrestling__C4lCVBZ3ux0_000028_000038.mp4"
     marks = labels_of(clip, read_labels(shared / "labels/k400_mr345_minval_min_change_duration0.3.pkl"))
     assert len(marks.boundaries) == 5
-    streams = [watch(clip, "window-mean", fps=6), watch(clip, "clock")]
-    picture = qualitative([Scene.of(clip, marks, streams, width="column")], width="column")
-    check_letters(picture.figure)
-    assert b"/FontFile2" in picture.save(tmp_path / "arm.pdf").read_bytes()
+    traces = [trace(clip, load(name)) for name in ("window-mean", "clock")]
+    figure = qualitative(Scene.of(clip, marks, traces, width="column"), width="column")
+    check_letters(figure)
+    save(figure, tmp_path / "arm.pdf")
+    assert b"/FontFile2" in (tmp_path / "arm.pdf").read_bytes()

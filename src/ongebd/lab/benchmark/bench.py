@@ -1,0 +1,211 @@
+"""Runs a benchmark: makes everything ready, then measures in turns, each thing once per turn."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ongebd.errors import OngebdError
+from ongebd.lab.benchmark.cost import cost
+from ongebd.lab.benchmark.machine import cores, machine
+from ongebd.lab.benchmark.many import Flood, Steps
+from ongebd.lab.benchmark.memory import peak_memory
+from ongebd.lab.benchmark.plan import BenchPlan
+from ongebd.lab.benchmark.result import BenchResult, MethodResult, VideoResult, WayResult
+from ongebd.lab.benchmark.subjects import LeftOut, Subject, subjects
+from ongebd.lab.benchmark.timing import Cell, OneByOne
+from ongebd.lab.benchmark.video import PYSCENEDETECT, count_frames, read_by_model, read_by_pyscenedetect
+from ongebd.lab.benchmark.ways import Way, open_ways
+from ongebd.pool import StreamPool
+from ongebd.pool.runtime import open_runtime
+from ongebd.types import Feature, ImageU8
+
+Progress = Callable[[str, int, int], object]
+"""Told what is being done, how many parts are done, and of how many, as far as is known."""
+Named = tuple[str, Cell]
+
+PICTURES, FEATURES = 16, 8
+GPU_DELAY = 0.005
+"""Seconds that a frame may wait for others in a pool on a GPU: the usual value there."""
+SOURCE = (1280, 720)
+"""The assumed size of the source; a reader brings its frames to the method's size."""
+
+
+class Bench:
+    """One benchmark. `result` has what was measured so far, so that an interrupted one is not lost."""
+
+    def __init__(self, plan: BenchPlan, progress: Progress = lambda _what, _done, _of: None) -> None:
+        self.plan = plan
+        self.result = BenchResult(plan, machine(plan.device))
+        self._progress = progress
+        self._done = 0
+        self._parts = 0
+        self._subjects: list[Subject] = []
+        self._features: dict[int, list[Feature]] = {}  # by backbone; many methods share one
+
+    def run(self) -> BenchResult:
+        """Measure everything.
+
+        Raises:
+            ConfigError: A named method is not available, or not on this device.
+            MissingExtraError: A package for one is not installed.
+            SourceError: The video can't be read.
+        """
+        plan, notes = self.plan, self.result.notes
+        if find_spec("torch") is None:
+            notes.append("torch is not installed: no eager way to compare with, and no GFLOPs")
+        with ExitStack() as held, _torch_threads(plan.threads):
+            if plan.video is not None:
+                self._say("reading the video")
+                self.result.video = VideoResult(plan.video.name, count_frames(plan.video), [])
+            folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="ongebd-bench-")))
+            self._subjects, self.result.left_out = subjects(plan, folder, self._say)
+            cells = [*self._prepare(held), *self._prepare_many(held)]
+            self._parts = plan.repeats * len(cells) + (0 if plan.on_gpu else len(self._subjects))
+            self._measure(cells)
+            if plan.video is not None and self.result.video is not None:
+                self._read(plan.video, self.result.video, held)
+            if not plan.on_gpu:
+                self._weigh()
+        self.result.complete = True
+        return self.result
+
+    def _say(self, what: str) -> None:
+        self._progress(what, self._done, self._parts)
+
+    def _measure(self, cells: list[Named]) -> None:
+        for _ in range(self.plan.repeats):
+            for what, cell in cells:
+                self._say(what)
+                cell.turn(self.plan.seconds)
+                self._done += 1
+
+    def _prepare(self, held: ExitStack) -> list[Named]:
+        """Open every method in every way; what to measure of one stream."""
+        cells: list[Named] = []
+        kept = []
+        for each in self._subjects:
+            self._say(f"making {each.name} ready")
+            try:
+                ways = open_ways(each, self.plan)
+            except OngebdError as problem:
+                if self.plan.methods is not None:
+                    raise
+                self.result.left_out.append(LeftOut(each.name, str(problem)))
+                continue
+            kept.append(each)
+            method = MethodResult(each.name, each.note, cost(each.plain))
+            self.result.methods.append(method)
+            for way in ways:
+                held.callback(way.close)
+                parts = self._parts_of(way, each)
+                method.ways.append(WayResult(way.name, way.startup, way.device_bytes, *parts.values()))
+                cells += [(f"{each.name}, {way.name}: {part}", cell) for part, cell in parts.items()]
+        self._subjects = kept
+        return cells
+
+    def _parts_of(self, way: Way, subject: Subject) -> dict[str, Cell]:
+        """What to measure of one stream in one way."""
+        frames, features = _pictures(subject), self._some_features(subject)
+
+        def embed(n: int) -> object:
+            return way.features(frames[n % len(frames)])
+
+        def judge(n: int) -> object:
+            return way.method(features[n % len(features)], n / 24)
+
+        def both(n: int) -> object:
+            return way.overall(frames[n % len(frames)], n / 24)
+
+        one_by_one = partial(OneByOne, chunk=subject.chunk)
+        return {
+            "features": Cell(OneByOne(embed)),
+            "method": Cell(one_by_one(judge)),
+            "overall": Cell(one_by_one(both)),
+        }
+
+    def _some_features(self, subject: Subject) -> list[Feature]:
+        backbone = subject.plain.backbone
+        if id(backbone) not in self._features:
+            frames = _pictures(subject, FEATURES)
+            self._features[id(backbone)] = [
+                backbone.embed(backbone.crop(frame)[np.newaxis])[0] for frame in frames
+            ]
+        return self._features[id(backbone)]
+
+    def _prepare_many(self, held: ExitStack) -> list[Named]:
+        """Open a runtime for each method, with room for all its streams."""
+        cells: list[Named] = []
+        plan, most = self.plan, max(self.plan.streams, default=0)
+        for each, method in zip(self._subjects, self.result.methods, strict=True):
+            if not most or each.chunk > 1:  # which waits for a hundred frames, then works on them together
+                continue
+            self._say(f"making {each.name} ready for {most} streams")
+            options: dict[str, Any] = {"max_batch": most}
+            if plan.on_gpu:
+                options |= {"max_streams": sum(plan.streams) + most, "compiles": False}
+            precision = plan.precision if plan.on_gpu else None
+            runtime = open_runtime(each.model, plan.device, precision, **options)
+            delay = GPU_DELAY if plan.on_gpu else 0.0
+            pool = StreamPool(each.model, runtime=runtime, max_delay=delay, on_result=lambda _result: None)
+            held.callback(pool.close)  # which closes the runtime
+            frames = _pictures(each, 4 * PICTURES)
+            for streams in plan.streams:
+                cell = method.many[streams] = Cell(Steps(runtime, each.model, streams, frames))
+                cells.append((f"{each.name}, {streams} streams", cell))
+            if most > 1:
+                method.pool = (most, Cell(Flood(pool, most, frames)))
+                cells.append((f"{each.name}, {most} streams of a pool", method.pool[1]))
+        return cells
+
+    def _read(self, path: Path, video: VideoResult, held: ExitStack) -> None:
+        """Read the file by every method, and by PySceneDetect's own program."""
+        for each in self._subjects:
+            if not each.note or self.plan.methods is not None:  # random weights only on request
+                video.rows.append((each.name, Cell(read_by_model(each.model, self.plan, path, held))))
+        if find_spec("scenedetect") is not None:
+            video.rows.append((PYSCENEDETECT, Cell(read_by_pyscenedetect(path, video.frames))))
+        else:
+            self.result.notes.append('PySceneDetect is not installed: pip install "ongebd[peers]"')
+        self._parts += self.plan.repeats * len(video.rows)
+        with _torch_threads(cores()):  # for TransNetV2 and other networks of torch
+            self._measure([(f"{name} through {path.name}", cell) for name, cell in video.rows])
+
+    def _weigh(self) -> None:
+        """Measure the memory of each method in its own process."""
+        for method in self.result.methods:
+            self._say(f"memory of {method.name}")
+            found = peak_memory(method.name, self.plan)
+            if isinstance(found, int):
+                method.memory = found
+            else:
+                self.result.notes.append(f"memory of {method.name}: not measured, {found}")
+            self._done += 1
+
+
+def _pictures(subject: Subject, count: int = PICTURES) -> list[ImageU8]:
+    """Noise, of the size that a reader would bring a 720p source to."""
+    width, height = subject.model.backbone.view.size(*SOURCE)
+    random = np.random.default_rng(0)
+    return [random.integers(0, 256, (height, width, 3), dtype=np.uint8) for _ in range(count)]
+
+
+@contextmanager
+def _torch_threads(count: int) -> Iterator[None]:
+    """Let torch, if it is there, compute in so many threads within the block."""
+    if find_spec("torch") is None:
+        yield
+        return
+    import torch
+
+    from ongebd.backbones.torch_backbone import computing_threads
+
+    with computing_threads(count, torch.device("cpu")):
+        yield

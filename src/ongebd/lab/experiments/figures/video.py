@@ -1,0 +1,110 @@
+"""`ongebd experiment figure`: from a video and its labels to the figure's files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ongebd.common.text import printable, public_name
+from ongebd.data import LabelSet, VideoLabels, match_ids, read_labels
+from ongebd.data.labels import Dataset
+from ongebd.detector import load
+from ongebd.errors import ConfigError, LabelError, SourceError
+from ongebd.lab.experiments.figures.judging import tolerance_of
+from ongebd.lab.experiments.figures.qualitative import CurveName, Moment, Scene, part_of, qualitative
+from ongebd.lab.experiments.figures.style import Width, check_ending, save
+from ongebd.lab.experiments.figures.tracing import has_z, trace
+from ongebd.output import protect_sources
+from ongebd.video.source import kind_of
+
+
+def draw_video(
+    video: Path | str,
+    labels: Path | str,
+    method: str,
+    baseline: str | None,
+    out: Sequence[Path],
+    *,
+    video_id: str | None = None,
+    id_pattern: str | None = None,
+    dataset: Dataset = "auto",
+    curve: CurveName = "score",
+    width: Width = "page",
+    tolerance: float | None = None,
+    moment: Moment = "centre",
+    start: float | None = None,
+    end: float | None = None,
+    title: str = "",
+) -> list[Path]:
+    """Draw the figure of a video: a method, and below it a baseline.
+
+    All mistakes are found before a frame is decoded.
+
+    Args:
+        video: A file; it is read several times.
+        labels: As for `ongebd.data.read_labels`.
+        method: Name or folder of a model, as in `ongebd detect --model`.
+        baseline: Another one, or None.
+        out: The figure's files: `.pdf`, `.svg` or `.png`.
+        video_id: The video's id in the labels; None finds it by the file's name, as `ongebd evaluate` does.
+        id_pattern: A regular expression that takes the id out of the file's name.
+        dataset: As for `read_labels`.
+        curve: As for `qualitative`, like the next three.
+        width: See there.
+        tolerance: See there.
+        moment: See there.
+        start: Of the part to show, seconds; None means the beginning.
+        end: None means the end of the labels.
+        title: Above the figure.
+
+    Returns:
+        The files.
+
+    Raises:
+        OngebdError: An argument, the labels or the video can't be used, or a file can't be written.
+    """
+    files = [Path(file) for file in out]
+    for file in files:
+        check_ending(file)
+        if file.is_dir():
+            raise ConfigError(f"--out {file}: is a folder; name a file in it")
+        if not file.parent.is_dir():
+            raise ConfigError(f"--out {file}: there is no folder {file.parent}; make it first")
+    if str(video) == "-" or kind_of(str(video)) != "file":
+        raise SourceError(
+            f"{printable(public_name(str(video)))}: a figure reads its video several times; use a file"
+        )
+    protect_sources(files, [str(video)])
+    marked = labels_of(video, read_labels(labels, dataset), video_id, id_pattern)
+    tolerance = tolerance_of(marked, tolerance)
+    part_of(video, marked.duration, start, end)
+    models = [load(name) for name in (method, baseline) if name is not None]
+    for model in models:
+        if curve == "z" and not has_z(model.configured()):
+            raise ConfigError(f"{model.name} has no z: it doesn't use the discriminator; drop --curve z")
+    traces = [trace(video, model) for model in models]
+    scene = Scene.of(video, marked, traces, width=width, start=start, end=end, title=title)
+    figure = qualitative(scene, curve=curve, width=width, tolerance=tolerance, moment=moment)
+    for file in files:
+        save(figure, file)
+    return files
+
+
+def labels_of(
+    video: Path | str, labels: LabelSet, video_id: str | None = None, id_pattern: str | None = None
+) -> VideoLabels:
+    """The labels of one video, found as `ongebd evaluate` finds them.
+
+    Raises:
+        LabelError: It isn't among them.
+    """
+    source = labels.source or "the labels"
+    if video_id is not None:
+        if video_id not in labels.videos:
+            raise LabelError(f"{source}: no video {video_id!r}; check --id")
+        return labels.videos[video_id]
+    stem = Path(video).stem
+    found = match_ids([stem], labels.videos, id_pattern).label_of
+    if stem not in found:
+        raise LabelError(f"{source}: none of its {len(labels)} videos is {stem!r}; name it with --id")
+    return labels.videos[found[stem]]

@@ -1,0 +1,133 @@
+"""The result of an experiment as tables, and what to say below them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ongebd.common.tables import NOTHING, Cell, Table
+from ongebd.lab.evaluation.bootstrap import Interval
+from ongebd.lab.experiments.definition import PAPER_SETS
+from ongebd.lab.experiments.runner import RowResult, TableResult
+from ongebd.lab.experiments.scores import SCORES, Limit
+
+NAMES = {
+    "average": "Avg F1",
+    "f1 0.05": "F1 at 0.05",
+    "precision 0.05": "precision at 0.05",
+    "recall 0.05": "recall at 0.05",
+    "vram-gb": "memory of training, GB",
+    "vram-mb": "GPU memory, MB",
+    "parameters-millions": "parameters, M",
+    "gflops": "GFLOPs",
+    "features": "features, frames/s",
+    "model": "model, frames/s",
+    "overall": "overall, frames/s",
+    "overall, eager": "overall, torch's eager float32",
+}
+
+
+def column_name(column: str) -> str:
+    """A column's heading."""
+    what, _, number = column.partition(" ")
+    return NAMES.get(column) or {"relative": f"Rel.Dis {number}", "absolute": f"±{number} s"}.get(
+        what, column
+    )
+
+
+def tables_of(result: TableResult) -> list[Table]:
+    """The tables of an experiment: one, or for a grid one or two for each column."""
+    experiment = result.experiment
+    if experiment.grid is not None:
+        return [table for column in experiment.columns for table in _grid(result, column)]
+    rows: list[tuple[Cell, ...]] = []
+    for row in result.rows:
+        if row.cells or row.failure or row.missing:
+            rows.append((Cell(row.row.name), *(_ours(result, row, column) for column in experiment.columns)))
+        if row.printed:
+            name = Cell(f"{row.row.name}, printed", italic=True)
+            rows.append((name, *(_printed(row.printed, column) for column in experiment.columns)))
+    floors = [_limit(limit, experiment.columns) for limit in result.limits]
+    header = ("", *map(column_name, experiment.columns))
+    return [Table(experiment.title, header, [*rows, *floors], rules=[len(rows)] if floors else [])]
+
+
+def _grid(result: TableResult, column: str) -> list[Table]:
+    down, across = result.experiment.grid or ("", "")
+    cells = {row.row.at: row for row in result.rows if row.row.at is not None}
+    firsts = list(dict.fromkeys(at[0] for at in cells))
+    seconds = list(dict.fromkeys(at[1] for at in cells))
+    header = (f"{down} \\ {across}", *seconds)
+    title = f"{result.experiment.title}: {column_name(column)}"
+    rows = [(Cell(a), *(_ours(result, cells[a, b], column) for b in seconds)) for a in firsts]
+    floors = [_limit(limit, [column] * len(seconds)) for limit in result.limits]
+    tables = [Table(title, header, [*rows, *floors], rules=[len(rows)] if floors else [])]
+    if any(column in row.printed for row in result.rows):
+        printed = [
+            (Cell(a, italic=True), *(_printed(cells[a, b].printed, column) for b in seconds)) for a in firsts
+        ]
+        tables.append(Table(f"{title}, printed", header, printed))
+    return tables
+
+
+def _ours(result: TableResult, row: RowResult, column: str) -> Cell:
+    cell = row.cells.get(column)
+    if cell is None:
+        return Cell("failed" if row.failure else NOTHING)
+    best = result.best.get(column) == row.row.name
+    return Cell(_number(cell.value, column), bold=best, small=_interval(cell.interval))
+
+
+def _printed(printed: Mapping[str, float], column: str) -> Cell:
+    return Cell(_number(printed[column], column) if column in printed else NOTHING, italic=True)
+
+
+def _limit(limit: Limit, columns: Sequence[str]) -> tuple[Cell, ...]:
+    values = [
+        _number(limit.cells[column], column) if column in limit.cells else NOTHING for column in columns
+    ]
+    return (Cell(limit.name), *map(Cell, values))
+
+
+def _interval(interval: Interval | None) -> str:
+    return "" if interval is None else f"{_score(interval.low)}–{_score(interval.high)}"
+
+
+def _number(value: float, column: str) -> str:
+    if column in SCORES:
+        return _score(value)
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _score(value: float) -> str:
+    """.620, as this field writes it."""
+    return f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:.3f}"
+
+
+def notes_of(result: TableResult) -> list[str]:
+    """Sentences to stand below the tables."""
+    experiment, notes = result.experiment, []
+    if result.videos:
+        trained = any(row.row.kind == "trained" and row.cells for row in result.rows)
+        seeds = f"; means over {result.seeds} seed{'s' * (result.seeds != 1)}" if trained else ""
+        notes.append(
+            f"Scored on {result.data}: {result.videos} videos, {result.boundaries} boundaries{seeds}. In"
+            " brackets 95 % by the bootstrap over videos and seeds, paired between rows; bold is ahead of"
+            " every other row beyond it."
+        )
+    elif result.data:
+        notes.append(f"Measured on {result.data}.")
+    chosen = [row for row in result.rows if row.thresholds and (row.row.tau is None or not row.row.obd)]
+    if chosen and experiment.grid is None:
+        each = "; ".join(
+            f"{row.row.name} {', '.join(f'{value:.3g}' for value in row.thresholds)}" for row in chosen
+        )
+        notes.append(f"Thresholds (τ, or of a probability or error) chosen on validation videos: {each}.")
+    if any(row.printed for row in result.rows):
+        where = "" if experiment.speed else f", on {PAPER_SETS[experiment.data]}"
+        notes.append(f"Printed values are the paper's{where}; none of them was measured here.")
+    notes += [f"{limit.name[0].upper()}{limit.name[1:]}: {limit.detail}." for limit in result.limits]
+    notes += result.notes
+    notes += [f"{row.row.name} was left out: {row.missing}." for row in result.rows if row.missing]
+    notes += [f"{row.row.name} failed: {row.failure}" for row in result.rows if row.failure]
+    paper = experiment.paper
+    return notes + ([f"In the paper: {each}" for each in (*paper.doubts, *paper.notes)] if paper else [])
