@@ -29,6 +29,7 @@ from gpu_agreement import compare
 import ongebd
 from ongebd import Model, backbones
 from ongebd.backbones import Backbone
+from ongebd.backbones.onnx_backbone import on_cpu_runtime as backbone_on_cpu_runtime
 from ongebd.data import read_labels
 from ongebd.detector.openvino import on_cpu_runtime
 from ongebd.features import FeatureStore
@@ -57,7 +58,7 @@ def main() -> None:
     weights = asked.weights or random_weights([files[name] for name in others], asked)
     films = {}
     for way in WAYS:
-        backbone = backbones.get("resnet50", weights=weights, runtime=WAYS[way][0], precision=WAYS[way][1])
+        backbone = backbone_on_cpu_runtime(backbones.get("resnet50", weights=weights), *WAYS[way])
         films[way] = features([files[name] for name in chosen], backbone, asked.frames, asked.work / way)
     trained = asked.work / "cea"
     if not (trained / "report.md").exists():

@@ -31,14 +31,14 @@ class TestOpenVino:
         pytest.importorskip("openvino", reason="the extra `openvino` is not installed")
 
     def test_float32_is_that_of_onnxruntime_to_rounding(self, name, pictures):
-        plain, ours = backbones.get(name), backbones.get(name, runtime="openvino")
+        plain, ours = backbones.get(name), on_cpu_runtime(backbones.get(name), "openvino")
         assert apart(ours.embed(pictures), plain.embed(pictures)) < 1e-4
         assert ours.identity == plain.identity
         assert (ours.dim, ours.input_size, ours.view) == (plain.dim, plain.input_size, plain.view)
 
     def test_bfloat16_where_the_processor_has_it_and_never_unasked(self, name, pictures):
         plain = backbones.get(name)
-        ours = backbones.get(name, runtime="openvino", precision="bfloat16")
+        ours = on_cpu_runtime(backbones.get(name), "openvino", "bfloat16")
         assert ours.identity == f"{plain.identity.replace('+', '')}+bfloat16" or "whole" in name
         try:
             found = ours.embed(pictures)
@@ -50,7 +50,7 @@ class TestOpenVino:
         assert 1e-4 < apart(found[:, :1280], wanted[:, :1280]) < 0.3
 
     def test_the_same_bits_in_any_company_and_thread(self, name, pictures):
-        ours = backbones.get(name, runtime="openvino")
+        ours = on_cpu_runtime(backbones.get(name), "openvino")
         together = ours.embed(pictures)
         with ThreadPoolExecutor(3) as threads:
             alone = list(threads.map(lambda n: ours.embed(pictures[n : n + 1])[0], [0, 1, 2] * 3))
@@ -68,12 +68,7 @@ class TestOpenVino:
 )
 def test_what_there_is_not(runtime, precision, said):
     with pytest.raises(ConfigError, match=said):
-        backbones.get(runtime=runtime, precision=precision)
-
-
-def test_a_gpu_has_none(pictures):
-    with pytest.raises(ConfigError, match="openvino runs on the CPU only"):
-        backbones.get(runtime="openvino", device="cuda")
+        on_cpu_runtime(backbones.get(), runtime, precision)
 
 
 def test_without_the_package_one_line_says_so(monkeypatch):

@@ -40,12 +40,6 @@ def checkpoint_of(state: dict[str, Any], classes: int) -> dict[str, Any]:
     return {"meta": {"epoch": 100, "time": "Tue Sep 6"}, "state_dict": tensors}
 
 
-def test_the_names_are_those_of_mmaction2() -> None:
-    assert mmaction_name("conv1.weight") == "backbone.conv1.conv.weight"
-    assert mmaction_name("layer1.0.bn1.weight") == "backbone.layer1.0.conv1.bn.weight"
-    assert mmaction_name("layer2.0.downsample.1.bias") == "backbone.layer2.0.downsample.bn.bias"
-
-
 @pytest.mark.parametrize(
     ("name", "classes", "zipped"), [("tsn-kinetics", 400, True), ("tsn-sthv2", 174, False)]
 )

@@ -65,7 +65,7 @@ def test_a_pattern_takes_the_id_out_of_a_name(out: Path, tmp_path: Path, make_cl
 
 @pytest.mark.parametrize(
     ("pattern", "said"),
-    [("(x+)", "finds no id in 'v000'"), ("v", "it has no group"), ("(", "not a regular expression")],
+    [("(x+)", "finds no id in 'v000'"), ("v", "has no group"), ("(", "not a regular expression")],
 )
 def test_a_pattern_that_finds_no_id_is_refused_before_any_work(
     out: Path, make_clips: Clips, pattern: str, said: str, capsys: pytest.CaptureFixture[str]

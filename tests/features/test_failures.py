@@ -29,12 +29,6 @@ def test_a_line_cut_off_anywhere_swallows_no_other(tmp_path: Path, kept: int) ->
     assert path.read_bytes() == line(FIRST) + line(NEXT) + line(LAST)
 
 
-def test_a_file_of_nothing_but_a_cut_line_begins_anew(tmp_path: Path) -> None:
-    (tmp_path / "failures.jsonl").write_bytes(line(LOST)[:20])
-    Failures(tmp_path).add(NEXT)
-    assert Failures(tmp_path).read() == [NEXT]
-
-
 def test_lines_that_are_no_failure_are_passed_over(tmp_path: Path) -> None:
     odd = (b"[" * 200_000, b"7", b"{}", b'{"id": "a"}', b"\xff", b"")
     (tmp_path / "failures.jsonl").write_bytes(b"\n".join((*odd, line(FIRST))))

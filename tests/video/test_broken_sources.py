@@ -7,9 +7,7 @@ import io
 import json
 import os
 import threading
-import time
 from contextlib import contextmanager
-from fractions import Fraction
 
 import av
 import numpy as np
@@ -19,7 +17,6 @@ import ongebd
 from ongebd.cli import main
 from ongebd.errors import SourceError
 from ongebd.video import VideoReader, connecting
-from ongebd.video.timing import Sampler
 
 
 @pytest.fixture(scope="module")
@@ -76,15 +73,6 @@ def test_a_connection_that_breaks_keeps_what_came_and_says_so(
     assert says in " ".join(end["warnings"])
     assert "stopped early" in err
     assert "Immediate exit" not in err
-
-
-@pytest.mark.parametrize("ending", ["ts", "mkv"])
-def test_a_whole_file_from_a_server_is_complete(tmp_path, make_video, pictures, ending):
-    path = make_video(tmp_path / f"clip.{ending}", pictures)
-    with breaking(path.read_bytes(), 1.0, "ends") as url, VideoReader(url) as video:
-        assert len(list(video)) == 60
-    assert video.broken is None
-    assert video.warnings == []
 
 
 def test_the_python_result_says_that_it_is_incomplete(tmp_path, make_video, pictures):
@@ -157,86 +145,6 @@ def test_a_named_pipe_with_an_index_at_the_end_is_refused(tmp_path, make_video, 
     threading.Thread(target=pipe.write_bytes, args=[path.read_bytes()], daemon=True).start()
     with pytest.raises(SourceError, match="pipe MPEG-TS or Matroska"), VideoReader(pipe) as video:
         list(video)
-
-
-@pytest.mark.parametrize("name", ["camera:99", "rtsp://127.0.0.1:1/x", "http://127.0.0.1:1/x.mp4"])
-def test_a_device_or_address_that_fails_has_a_word_on_how_to_mend_it(name):
-    with pytest.raises(SourceError, match=r"can't open: .*; check "):
-        VideoReader(name)
-
-
-def test_a_server_that_never_answers_is_told_in_words(monkeypatch):
-    import socket
-
-    monkeypatch.setattr(connecting, "OPEN_TIMEOUT", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        url = f"http://127.0.0.1:{server.getsockname()[1]}/x.mp4"
-        began = time.monotonic()
-        with pytest.raises(SourceError, match=r"no answer within 0\.5 s; check the address"):
-            VideoReader(url)
-        assert time.monotonic() - began < 10
-
-
-def test_gaps_in_a_source_of_the_full_rate_are_no_slow_source():
-    sampler = Sampler(Fraction(24))
-    for n in range(250):
-        if n % 50 > 8:  # damage took the others
-            sampler.take(Fraction(n, 25))
-    assert not sampler.shortfall
-    assert sampler.rate == pytest.approx(25)
-
-
-@pytest.mark.parametrize("rate", [1, 5, 10, 12, 15, 20, 23])
-def test_a_slow_source_is_one_though_it_has_gaps(rate):
-    sampler = Sampler(Fraction(24))
-    for n in range(250):
-        if n % 50 > 8:
-            sampler.take(Fraction(n, rate))
-    assert sampler.shortfall
-    assert sampler.rate == pytest.approx(rate, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    "steps", [(Fraction(1, 50), Fraction(1, 20)), (Fraction(1, 48),), (Fraction(1, 60),)]
-)
-def test_an_uneven_or_fast_source_that_has_enough_frames_is_not_slow(steps):
-    sampler, time = Sampler(Fraction(24)), Fraction(0)
-    for n in range(300):
-        sampler.take(time)
-        time += steps[n % len(steps)]
-    assert not sampler.shortfall
-
-
-@pytest.mark.parametrize(
-    "bad", [b"s.mp4", ["s.mp4"], ("s.mp4",), None, 3, 1.5, np.zeros(3), (x for x in "ab"), {}, object(), ""]
-)
-def test_what_is_no_source_is_refused_with_what_a_source_may_be(bad):
-    for use in (VideoReader, ongebd.detect):
-        with pytest.raises(SourceError, match=r"a source is a path or URL .*or an open binary file") as said:
-            use(bad)
-        assert "\n" not in str(said.value)
-
-
-def test_a_file_open_as_text_is_refused(tmp_path):
-    path = tmp_path / "clip.mp4"
-    path.write_text("x")
-    with path.open() as file, pytest.raises(SourceError, match="open it with mode 'rb'"):
-        VideoReader(file)
-
-
-@pytest.mark.parametrize("bad", ["0", 0.5, True, [1]])
-def test_a_stream_number_is_a_whole_number(clip, bad):
-    with pytest.raises(ongebd.ConfigError, match="stream must be a whole number"):
-        VideoReader(clip, stream=bad)
-
-
-@pytest.mark.parametrize("bad", ["24", [24], True, None])
-def test_a_rate_is_a_number(clip, bad):
-    if bad is not None:
-        with pytest.raises(ongebd.ConfigError, match="fps must be a number"):
-            VideoReader(clip, bad)
-        with pytest.raises(ongebd.ConfigError, match="source_fps must be a number"):
-            VideoReader(clip, source_fps=bad)
 
 
 def test_a_valid_video_without_a_packet_is_an_empty_result_on_disk(tmp_path):

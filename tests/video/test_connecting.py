@@ -115,14 +115,12 @@ def test_a_time_out_without_sense_is_refused(wrong):
         Connecting(read_timeout=wrong)
 
 
-def test_each_protocol_gets_what_it_needs_and_the_users_options_go_over_it():
+def test_each_protocol_gets_what_it_needs():
     live = Connecting(live=True)
     assert live.options_for("rtsps://host/1") == {"rtsp_transport": "tcp", "analyzeduration": "1000000"}
     assert live.options_for("udp://:5000")["overrun_nonfatal"] == "1"
     assert Connecting().options_for("http://host/x.mp4") == {}
-    assert Connecting(options={"rtsp_transport": "udp"}).options_for("RTSP://host/1") == {
-        "rtsp_transport": "udp"
-    }
+    assert Connecting().options_for("RTSP://host/1") == {"rtsp_transport": "tcp"}
 
 
 def test_a_preview_is_upright_and_never_larger_than_the_picture(make_video, make_scene, tmp_path):

@@ -84,13 +84,6 @@ def test_a_truncated_tail_is_read_up_to_the_cut_and_told(
     assert any(told in warning for warning in video.warnings), video.warnings
 
 
-def test_a_truncated_transport_stream_is_simply_shorter(tmp_path, make_video, read, pictures):
-    path = make_video(tmp_path / "tail.ts", pictures)
-    cut(path, 0.6)
-    _, frames = read(path)
-    assert 10 < len(frames) < COUNT
-
-
 def test_a_sound_file_says_nothing(tmp_path, make_video, read, pictures):
     for ending in ("mp4", "mkv", "ts", "avi"):
         video, frames = read(make_video(tmp_path / f"sound.{ending}", pictures[:20]))

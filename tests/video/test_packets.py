@@ -191,7 +191,7 @@ def test_what_cannot_be_decoded_is_refused_in_a_line(numbered):
     (piece,) = read(numbered, (4.0, 2.5, 5.0)).pieces
     broken = replace(
         piece,
-        coding=replace(piece.coding, as_opened=False),
+        as_opened=False,
         packets=tuple(replace(packet, data=bytes(len(packet.data))) for packet in piece.packets),
     )
     with pytest.raises(OngebdError, match="can't decode any picture of a clip"):
@@ -203,7 +203,7 @@ def test_coding_ends_when_it_is_told_to(numbered):
     stop = threading.Event()
     stop.set()
     with pytest.raises(OngebdError, match="wasn't coded in time"):
-        mp4_of(replace(piece, coding=replace(piece.coding, as_opened=False)), stop)
+        mp4_of(replace(piece, as_opened=False), stop)
 
 
 def test_another_picture_size_begins_packets_of_its_own(make_video, make_numbered, read_number, tmp_path):

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ongebd.errors import ConfigError
-from ongebd.video import VideoReader
 from ongebd.video.timing import Sampler, exact_rate
 
 rates = st.fractions(Fraction(1, 2), 120, max_denominator=1001)
@@ -32,19 +30,13 @@ def rising(gaps) -> list[Fraction]:
 
 
 @given(gaps, rates)
-def test_never_two_frames_in_one_slot_and_the_first_always(gaps, fps):
+def test_each_slot_that_has_a_frame_gives_one_and_the_first_frame_is_taken(gaps, fps):
     times = rising(gaps)
     sample = taken(times, fps)
     slots = Counter(floor(times[n] * fps + Fraction(1, 4)) for n in sample)
     assert sample[0] == 0
     assert max(slots.values()) == 1
-
-
-@given(gaps, rates)
-def test_no_slot_that_has_a_frame_goes_without(gaps, fps):
-    times = rising(gaps)
-    slots = {floor(time * fps + Fraction(1, 4)) for time in times}
-    assert len(taken(times, fps)) == len(slots)
+    assert len(slots) == len({floor(time * fps + Fraction(1, 4)) for time in times})
 
 
 @given(gaps, rates, st.integers(0, 119))
@@ -129,9 +121,28 @@ def test_a_rate_means_what_it_says_and_ntsc_rates_are_exact(given, meant):
     assert exact_rate(given) == meant
 
 
-@pytest.mark.parametrize("bad", [0, -1.0, float("nan"), float("inf")])
-def test_a_rate_that_is_none_is_refused(clip, bad):
-    with pytest.raises(ConfigError, match="fps must be a number above 0"):
-        VideoReader(clip, bad)
-    with pytest.raises(ConfigError, match="fps must be a number above 0"):
-        VideoReader(clip, source_fps=bad)
+def sampled(steps, count=250, lost=lambda n: False) -> Sampler:
+    sampler, time = Sampler(Fraction(24)), Fraction(0)
+    for n in range(count):
+        if not lost(n):
+            sampler.take(time)
+        time += steps[n % len(steps)]
+    return sampler
+
+
+@pytest.mark.parametrize(
+    "steps", [(Fraction(1, 50), Fraction(1, 20)), (Fraction(1, 48),), (Fraction(1, 60),), (Fraction(1, 25),)]
+)
+def test_an_uneven_or_fast_source_is_not_slow(steps):
+    assert not sampled(steps).shortfall
+
+
+def test_a_source_of_the_full_rate_with_gaps_is_not_slow():
+    assert not sampled((Fraction(1, 25),), lost=lambda n: n % 50 <= 8).shortfall
+
+
+@pytest.mark.parametrize("rate", [1, 5, 10, 12, 15, 20, 23])
+def test_a_slow_source_is_slow_whatever_was_lost(rate):
+    sampler = sampled((Fraction(1, rate),), lost=lambda n: n % 50 <= 8)
+    assert sampler.shortfall
+    assert sampler.rate == pytest.approx(rate, rel=1e-3)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from av import VideoFrame
 from av.video.reformatter import Interpolation, VideoReformatter
 
-from ongebd.common.geometry import View, fit_short_side
+from ongebd.common.geometry import Fit, View, fit_short_side
 from ongebd.errors import FeatureError
 from ongebd.types import ImageU8
 
@@ -64,6 +64,38 @@ class Backbone(Protocol):
         Raises:
             FrameError: Another type or shape.
         """
+
+
+class NetworkBackbone:
+    """What the backbones of a network share. It cuts the centre out of a resized picture.
+
+    Args:
+        name: See `Backbone`, like all others.
+        identity: See `Backbone`.
+        dim: See `Backbone`.
+        input_size: See `Backbone`.
+        resize_size: See `Backbone`.
+    """
+
+    def __init__(self, name: str, identity: str, dim: int, input_size: int, resize_size: int) -> None:
+        self.name, self.identity, self.dim = name, identity, dim
+        self.input_size, self.resize_size = input_size, resize_size
+        self.view: View = Fit(resize_size)
+
+    def __repr__(self) -> str:
+        return f"<backbone {self.identity}: {self.dim} numbers a frame>"
+
+    def crop(self, rgb: ImageU8) -> ImageU8:
+        """See `Backbone`."""
+        return resize_and_crop(rgb, self.resize_size, self.input_size)
+
+    def embed(self, frames: FramesU8) -> Features:
+        """See `Backbone`."""
+        frames = check_frames(frames, self.input_size)
+        return self._embed(frames) if len(frames) else np.empty((0, self.dim), np.float32)
+
+    def _embed(self, frames: FramesU8) -> Features:
+        raise NotImplementedError
 
 
 def check_frames(frames: FramesU8, size: int) -> FramesU8:

@@ -89,14 +89,9 @@ def read_state(path: Path) -> dict[str, Tensor]:
 def fit_state(
     state: Mapping[str, Tensor], wanted: Mapping[str, Tensor], name: str, source: str, instead: str
 ) -> dict[str, Tensor]:
-    """The tensors that a network wants, out of a checkpoint's. Batch counters, for training only, are left.
+    """The tensors that a network wants, out of a checkpoint's, without batch counters (for training only).
 
-    Args:
-        state: The checkpoint's, with the network's names.
-        wanted: The network's own.
-        name: The backbone's, for the message.
-        source: The checkpoint's, for the message.
-        instead: What to give instead, for the message.
+    `name` is the backbone's, `source` the checkpoint's, and `instead` another checkpoint, for messages.
 
     Raises:
         ConfigError: Tensors are missing, unknown, or of another shape; it names them.

@@ -25,12 +25,9 @@ MEAN, SCALE = 127.0, 128.0
 
 
 class Convolution(NamedTuple):
-    """A convolution of the graph.
+    """A convolution takes the result of one step (−1 is the picture), and may add that of another.
 
-    Attributes:
-        takes: The step whose result it takes; −1 is the picture.
-        adds: The step whose result it adds to its own, or None. Such a sum is never clipped.
-        clips: Whether its result is clipped to [0, 6].
+    It may clip its own result to [0, 6], but never a sum.
     """
 
     takes: int
@@ -39,15 +36,7 @@ class Convolution(NamedTuple):
 
 
 class PaddedConvolution(nn.Conv2d):
-    """A convolution whose padding may differ from side to side, as TensorFlow's does.
-
-    Args:
-        weight: (O, I / groups, K, K).
-        bias: (O,).
-        stride: Of both axes.
-        groups: Of channels.
-        pads: Pixels of zeros before the first row and column and after the last: (top, left, bottom, right).
-    """
+    """A convolution whose padding (top, left, bottom, right) may differ, as in TensorFlow."""
 
     def __init__(
         self, weight: Tensor, bias: Tensor, stride: int, groups: int, pads: tuple[int, int, int, int]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ongebd.backbones.base import Backbone
-from ongebd.backbones.onnx_backbone import OnnxBackbone, on_cpu_runtime
+from ongebd.backbones.onnx_backbone import OnnxBackbone
 from ongebd.backbones.whole_picture import WholePicture
 from ongebd.errors import ConfigError, MissingExtraError
 
@@ -49,7 +49,6 @@ def get(
     weights: Path | str | None = None,
     device: str = "cpu",
     precision: Precision = "float32",
-    runtime: str | None = None,
 ) -> Backbone:
     """The backbone of that name; always the same object, since it holds no state.
 
@@ -59,13 +58,10 @@ def get(
         weights: A checkpoint, for PyTorch's backbones.
         device: `cpu`; for PyTorch's, `cuda` or `cuda:N` too.
         precision: What those compute in; their features are always float32.
-        runtime: `onnxruntime` or `openvino`, on the CPU; None takes the backbone's own. With OpenVINO any
-            backbone computes in float32 or bfloat16.
 
     Raises:
-        ConfigError: No such backbone, device, runtime, precision or number of threads, or weights that
-            don't fit.
-        MissingExtraError: PyTorch or the runtime isn't installed.
+        ConfigError: No such backbone, device, precision or number of threads, or weights that don't fit.
+        MissingExtraError: PyTorch isn't installed.
 
     >>> get("efficientnet_lite0").dim
     1280
@@ -78,20 +74,14 @@ def get(
     changed = None
     if path is not None and path.exists():  # a file that was written again is loaded again
         changed = (path.stat().st_mtime_ns, path.stat().st_size)
-    key = (name, threads, path, changed, device, precision, runtime)
+    key = (name, threads, path, changed, device, precision)
     with _making:
         if key not in _made:
-            _made[key] = _make(name, threads, path, device, precision, runtime)
+            _made[key] = _make(name, threads, path, device, precision)
         return _made[key]
 
 
-def _make(
-    name: str, threads: int, weights: Path | None, device: str, precision: Precision, runtime: str | None
-) -> Backbone:
-    if runtime is not None:
-        if device != "cpu":
-            raise ConfigError(f"{name}: {runtime} runs on the CPU only; leave out --device")
-        return on_cpu_runtime(get(name, threads, weights=weights), runtime, precision, threads)
+def _make(name: str, threads: int, weights: Path | None, device: str, precision: Precision) -> Backbone:
     if name in _TORCH:
         if importlib.util.find_spec("torch") is None:
             raise MissingExtraError.of("torch", "train")

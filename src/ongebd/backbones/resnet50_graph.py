@@ -27,8 +27,8 @@ def resnet50_graph(
 
     Args:
         network: In float32 on the CPU, with its weights; not changed.
-        mean: Of the pixels, 0 to 255, for each colour.
-        deviation: Likewise.
+        mean: Of the pixels, 0 to 255, for each colour; `deviation` too.
+        deviation: See `mean`.
         size: Height and width of the pictures, in pixels.
     """
     graph, colours = _Graph(), (1, 3, 1, 1)

@@ -7,14 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ongebd.backbones.base import Features, FramesU8, check_frames, resize_and_crop
-from ongebd.common.geometry import Fit, View
+from ongebd.backbones.base import Features, FramesU8, NetworkBackbone
 from ongebd.errors import ConfigError
-from ongebd.types import ImageU8
 
 Precision = Literal["float32", "bfloat16", "float16"]
 """What the network computes in. Its features are always float32."""
@@ -27,7 +24,7 @@ _MEAN = (0.485, 0.456, 0.406)
 _STD = (0.229, 0.224, 0.225)
 
 
-class TorchBackbone:
+class TorchBackbone(NetworkBackbone):
     """A PyTorch network that takes normalised pictures (N, 3, S, S) and gives features (N, D).
 
     Several threads may use one object. On the CPU each call computes in `threads` threads. In float32 on a
@@ -37,8 +34,8 @@ class TorchBackbone:
         name: The name under which the registry knows it.
         network: With its weights; put into inference mode here, and shared as `network`.
         dim: Numbers in a feature, D.
-        input_size: Height and width of the pictures that `embed` takes, in pixels.
-        resize_size: The shorter side, in pixels, of the picture from which `crop` cuts the centre.
+        input_size: See `Backbone`.
+        resize_size: See `Backbone`.
         device: `cpu`, `cuda` or `cuda:N`.
         precision: What the network computes in.
         threads: Threads in which one call of `embed` computes, on the CPU.
@@ -65,16 +62,10 @@ class TorchBackbone:
         precision: Precision = "float32",
         threads: int = 1,
     ) -> None:
-        self.name = name
-        self.dim = dim
-        self.input_size = input_size
-        self.resize_size = resize_size
-        self.view: View = Fit(resize_size)
-        self.threads = threads
-        self.device = _device(device)
-        self.precision = precision
+        self.device, self.precision, self.threads = _device(device), precision, threads
         suffix = "" if precision == "float32" else f"+{precision}"
-        self.identity = f"{name}@{weights_hash(network.state_dict())[:12]}{suffix}"
+        identity = f"{name}@{weights_hash(network.state_dict())[:12]}{suffix}"
+        super().__init__(name, identity, dim, input_size, resize_size)
         self._dtype = _DTYPES[precision]
         network = network.eval().to(self.device, self._dtype)
         # Torch's own stubs lack this form.
@@ -83,21 +74,9 @@ class TorchBackbone:
         self._std = torch.tensor(_STD, device=self.device).mul(255).view(1, 3, 1, 1)
 
     def __repr__(self) -> str:
-        return f"<backbone {self.identity}: {self.dim} numbers a frame, on {self.device}>"
+        return f"{super().__repr__()[:-1]}, on {self.device}>"
 
-    def crop(self, rgb: ImageU8) -> ImageU8:
-        """The centre of the picture, after bicubic resizing; see `Backbone.crop`."""
-        return resize_and_crop(rgb, self.resize_size, self.input_size)
-
-    def embed(self, frames: FramesU8) -> Features:
-        """See `Backbone.embed`.
-
-        Raises:
-            ConfigError: The GPU has too little memory for so many pictures.
-        """
-        frames = check_frames(frames, self.input_size)
-        if not len(frames):
-            return np.empty((0, self.dim), np.float32)
+    def _embed(self, frames: FramesU8) -> Features:
         try:
             with torch.inference_mode(), computing_threads(self.threads, self.device):
                 features = self.network(self._normalised(frames)).float().cpu()

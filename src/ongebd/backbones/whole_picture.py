@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.backbones.base import Backbone, Features, FramesU8, check_frames, squash
-from ongebd.common.geometry import Squash, View
+from ongebd.backbones.base import Backbone, Features, FramesU8, NetworkBackbone, squash
+from ongebd.common.geometry import Squash
 from ongebd.types import ImageU8
 
 LUMA = 56
@@ -14,7 +14,7 @@ LUMA = 56
 _RED, _GREEN, _BLUE = 0.299, 0.587, 0.114
 
 
-class WholePicture:
+class WholePicture(NetworkBackbone):
     """Squashes the whole picture to the network's square. A centre crop would miss people at the sides.
 
     The feature is the network's (1280 numbers of EfficientNet-Lite0), then the luma of the same picture at
@@ -25,23 +25,17 @@ class WholePicture:
     """
 
     def __init__(self, network: Backbone) -> None:
+        name, size = f"{network.name}_whole", network.input_size
+        weights = network.identity.partition("@")[2]
+        super().__init__(name, f"{name}@{weights}", network.dim + LUMA * LUMA, size, size)
         self.network = network
-        self.name = f"{network.name}_whole"
-        self.dim = network.dim + LUMA * LUMA
-        self.input_size = self.resize_size = network.input_size
-        self.view: View = Squash(self.input_size, self.input_size)
-        self.identity = f"{self.name}@{network.identity.partition('@')[2]}"
-
-    def __repr__(self) -> str:
-        return f"<backbone {self.identity}: {self.dim} numbers a frame>"
+        self.view = Squash(size, size)
 
     def crop(self, rgb: ImageU8) -> ImageU8:
-        """The squashed picture; see `Backbone.crop`."""
+        """See `Backbone`."""
         return squash(rgb, self.input_size, self.input_size)
 
-    def embed(self, frames: FramesU8) -> Features:
-        """See `Backbone.embed`."""
-        frames = check_frames(frames, self.input_size)
+    def _embed(self, frames: FramesU8) -> Features:
         return np.concatenate([self.network.embed(frames), small_luma(frames)], axis=1)
 
 

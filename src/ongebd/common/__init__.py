@@ -1,1 +1,1 @@
-"""What every room may use: geometry, prefetching, naming, printing."""
+"""Small tools that every room may use."""

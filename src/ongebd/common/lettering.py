@@ -1,4 +1,4 @@
-"""How names are written into pictures: any of them, in the fonts that there are. Imports matplotlib."""
+"""Fonts for pictures, so that any name can be written. Imports matplotlib."""
 
 from __future__ import annotations
 
@@ -25,13 +25,9 @@ FONTS = (
 
 @contextmanager
 def lettering(size: float) -> Iterator[None]:
-    """Draw and save a picture within: the same look whatever the user's matplotlib settings are.
-
-    Args:
-        size: Of letters, points.
-    """
+    """Draw and save a picture in this block: it ignores the user's matplotlib settings. Letters in points."""
     with mpl.rc_context(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a glyph that no font has is drawn as a box
+        warnings.simplefilter("ignore")  # a glyph that no font has becomes a box
         mpl.rcdefaults()
         known = {font.name for font in fontManager.ttflist}
         mpl.rcParams["font.family"] = [name for name in FONTS if name in known] or ["sans-serif"]

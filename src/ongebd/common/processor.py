@@ -1,4 +1,4 @@
-"""The processor's model, for whoever tells on what something was measured."""
+"""The processor's model, for reports of measurements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _INFO = Path("/proc/cpuinfo")
 
 
 def processor() -> str:
-    """The processor's model, as Linux names it; elsewhere what Python knows of it."""
+    """The processor's model as Linux names it, or what Python knows."""
     if _INFO.exists():
         for line in _INFO.read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):

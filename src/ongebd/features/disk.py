@@ -21,13 +21,9 @@ else:
 
 
 def lock_file(path: Path) -> BinaryIO | None:
-    """Lock a file, which is created if needed. The package filelock does more, and takes 0.1 s to import.
+    """Lock a file, which is created if needed; None if another has the lock.
 
-    Returns:
-        The open file; closing it, or the end of the process, gives the lock back. None if another has it.
-
-    Raises:
-        OSError: The file can't be opened for writing.
+    Closing the file, or the end of the process, gives the lock back. (filelock would take 0.1 s to import.)
     """
     file = path.open("ab", buffering=0)
     try:
@@ -39,11 +35,7 @@ def lock_file(path: Path) -> BinaryIO | None:
 
 
 def write_at(path: Path, offset: int, data: bytes | bytearray) -> None:
-    """Write bytes to the disk at `offset`, in place of all that follows it. On an error the file ends there.
-
-    Raises:
-        OSError: They couldn't be written.
-    """
+    """Write bytes to the disk at `offset`, in place of all that follows. On an error the file ends there."""
     with path.open("r+b" if path.exists() else "x+b", buffering=0) as file:
         file.truncate(offset)
         try:

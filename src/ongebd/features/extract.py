@@ -81,15 +81,7 @@ class VideoFeatures:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """A video is in the store.
-
-    Attributes:
-        id: The video's.
-        source: Its source, without credentials.
-        frames: T, the sampled frames.
-        duration: Seconds.
-        warnings: Warnings for the user, one line each.
-    """
+    """A video is in the store: its source without credentials, sampled frames, and warnings for the user."""
 
     id: str
     source: str
@@ -100,12 +92,7 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """Nothing new, but work continues.
-
-    Attributes:
-        frames: Frames done so far in this run.
-        videos: Videos done so far in this run, with fractions for those in work.
-    """
+    """Nothing new, but work continues: frames and videos done in this run, with fractions of videos."""
 
     frames: int
     videos: float
@@ -126,15 +113,7 @@ class Stopped(Exception):  # noqa: N818 - not an error
 
 
 class Progress:
-    """How far a video is. Its own thread writes it, another reads it.
-
-    Args:
-        stop: Once set, the work ends.
-
-    Attributes:
-        frames: Frames done.
-        expected: Seconds that the container claims to last, if it does.
-    """
+    """How far a video is; its own thread writes it, another reads it. Once `stop` is set, the work ends."""
 
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
@@ -143,11 +122,7 @@ class Progress:
         self.expected: float | None = None
 
     def count(self, frame: Frame) -> None:
-        """One more frame is done.
-
-        Raises:
-            Stopped: The work must end.
-        """
+        """One more frame is done."""
         if self._stop.is_set():
             raise Stopped
         self.frames += 1
@@ -173,7 +148,7 @@ def video_features(
         backbone: From pictures to features.
         fps: Frames a second to sample to.
         config: Everything else.
-        progress: Counts the frames.
+        progress: Counts the frames, and may stop the work.
 
     Raises:
         SourceError: The source can't be opened, or none of it decodes.
@@ -227,7 +202,7 @@ def extract(
 
     Args:
         videos: Different ids, and sources.
-        store: Of this backbone's features; see `FeatureStore.open_or_create`.
+        store: Of this backbone's features.
         backbone: From pictures to features.
         config: How much runs in parallel, and how sources are read.
 

@@ -17,13 +17,7 @@ from ongebd.features.disk import write_at
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One video that couldn't be extracted.
-
-    Attributes:
-        id: The video's.
-        source: Where it is, without credentials.
-        reason: One line for people.
-    """
+    """One video that couldn't be extracted, its source without credentials, and why, in one line."""
 
     id: str
     source: str
@@ -52,11 +46,7 @@ class Failures:
         return found
 
     def keep(self, wanted: Callable[[Failure], bool]) -> None:
-        """Forget all other failures.
-
-        Raises:
-            StoreError: The file can't be written.
-        """
+        """Forget all other failures."""
         before = self.read()
         left = [failure for failure in before if wanted(failure)]
         if len(left) < len(before):
@@ -64,11 +54,7 @@ class Failures:
                 write_at(part, 0, b"".join(map(_line, left)))
 
     def add(self, failure: Failure) -> None:
-        """Write one more after the last whole line, over what a killed process left of another.
-
-        Raises:
-            StoreError: The file can't be written.
-        """
+        """Write one more after the last whole line, over what a killed process left of another."""
         with os_errors(self._path, error=StoreError):
             lines = self._path.read_bytes() if self._path.exists() else b""
             write_at(self._path, lines.rfind(b"\n") + 1, _line(failure))

@@ -50,11 +50,7 @@ class StoreHeader:
 
     @classmethod
     def from_json(cls, text: str, path: Path) -> Self:
-        """Read the content of a `store.json`.
-
-        Raises:
-            StoreError: It isn't such a header, or has another format.
-        """
+        """Read the content of `store.json`; `path` is for messages."""
         try:
             value = json.loads(text)
             if value["format"] != FORMAT:
@@ -66,18 +62,10 @@ class StoreHeader:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of the index: where a video's arrays are in a shard.
+    """One line of the index: where a video's arrays are, from byte `offset` of a shard on.
 
-    They follow each other: features (T, D) float16, times (T,) float64, epochs (T,) int32, each beginning at
-    a multiple of 64 bytes, little-endian.
-
-    Attributes:
-        id: The video's.
-        shard: Number of the file that holds it.
-        offset: Its first byte there.
-        frames: T.
-        duration: Seconds.
-        source: Where the features came from, without credentials.
+    They follow each other: features (T, D) float16, times (T,) float64, epochs (T,) int32, T being `frames`,
+    each beginning at a multiple of 64 bytes, little-endian.
     """
 
     id: str
@@ -93,12 +81,7 @@ class Record:
 
     @classmethod
     def from_line(cls, line: bytes) -> Self:
-        """Read a line of the index.
-
-        Raises:
-            ValueError: It isn't a whole record, or a field has another type.
-            TypeError: Likewise.
-        """
+        """Read a line; ValueError or TypeError if it isn't a whole record, or a field has another type."""
         record = cls(**json.loads(line))
         if not (
             all(type(text) is str for text in (record.id, record.source))
@@ -130,16 +113,7 @@ class Index:
     """The records of a store, in the order in which they were added: a file with a JSON line for each.
 
     A line that wasn't written whole (the process was killed, the disk was full) is ignored, and the next one
-    overwrites it. A broken line with others after it has another cause, and is refused.
-
-    Args:
-        path: The file; read now, if it exists.
-
-    Attributes:
-        records: By id.
-
-    Raises:
-        StoreError: A line is broken, or an id occurs twice.
+    overwrites it. A broken line with others after it has another cause, and is refused with a StoreError.
     """
 
     def __init__(self, path: Path) -> None:
@@ -175,11 +149,7 @@ class Index:
         self.records, self._size, self._read = records, len(whole), stamp
 
     def append(self, record: Record) -> None:
-        """Write a line after the last whole one to the disk.
-
-        Raises:
-            OSError: It couldn't be written; the file is as before.
-        """
+        """Write a line after the last whole one to the disk; after an OSError the file is as before."""
         line = record.to_line()
         write_at(self._path, self._size, line)
         self._size += len(line)

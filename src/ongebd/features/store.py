@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 import numpy as np
@@ -70,6 +69,9 @@ class FeatureStore:
     Attributes:
         path: The folder.
         header: What all its features have in common.
+        backbone: The backbone's identity, weights included.
+        dim: Numbers in a feature, D.
+        fps: Frames a second that the videos were sampled to.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp()) / "features"
@@ -85,6 +87,7 @@ class FeatureStore:
         self.header = header
         if not (path / _INDEX).exists() and self._shard(0).exists():
             raise self._error(f"{_INDEX} is missing; restore it from a copy, or begin a new store")
+        self.backbone, self.dim, self.fps = header.backbone, header.dim, header.fps
         self._index = Index(path / _INDEX)
         self._maps: dict[int, mmap.mmap] = {}
         self._lock: BinaryIO | None = None
@@ -93,14 +96,7 @@ class FeatureStore:
     def create(
         cls, path: Path | str, *, backbone: str, dim: int, fps: float, sampling: str = ""
     ) -> FeatureStore:
-        """Make a new, empty store.
-
-        Args:
-            path: A folder that is empty or doesn't exist.
-            backbone: The backbone's identity, weights included.
-            dim: Numbers in a feature, D.
-            fps: Frames a second that the videos are sampled to.
-            sampling: How frames are chosen and resized, in words.
+        """Make a new, empty store in a folder that is empty or doesn't exist; see `StoreHeader`.
 
         Raises:
             StoreError: The folder isn't empty, or can't be written.
@@ -153,21 +149,6 @@ class FeatureStore:
             raise store._error(f"holds other features ({difference}); name another folder with --out")
         return store
 
-    @property
-    def backbone(self) -> str:
-        """The backbone's identity, weights included."""
-        return self.header.backbone
-
-    @property
-    def dim(self) -> int:
-        """Numbers in a feature, D."""
-        return self.header.dim
-
-    @property
-    def fps(self) -> float:
-        """Frames a second that the videos were sampled to."""
-        return self.header.fps
-
     def __repr__(self) -> str:
         return f"<FeatureStore {self.path}: {len(self)} videos, {self.backbone}, {self.fps:g} fps>"
 
@@ -184,12 +165,10 @@ class FeatureStore:
         """The ids of all videos, in the order in which they were added."""
         return list(self._index.records)
 
-    def frames(self, video_id: str) -> int:
-        """T of one video, without opening its features."""
-        return self._record(video_id).frames
-
     def __getitem__(self, video_id: str) -> StoredVideo:
-        record = self._record(video_id)
+        record = self._index.records.get(video_id)
+        if record is None:
+            raise self._error(f"has no video {video_id!r} among its {len(self)}")
         features, times, epochs, end = record.layout(self.dim)
         count = record.frames
         mapped: Any = self._mapped(record, end) if count else b""
@@ -215,19 +194,11 @@ class FeatureStore:
         duration: float,
         source: str,
     ) -> None:
-        """Add a video; when this returns, it is on the disk.
-
-        Args:
-            video_id: Not yet in the store.
-            features: Shape (T, D); rounded to float16.
-            times: Seconds, never decreasing, shape (T,).
-            epochs: Shape (T,).
-            duration: Seconds.
-            source: Where the features came from; credentials in a URL are hidden.
+        """Add a video; when this returns, it is on the disk. See `StoredVideo` for the arguments.
 
         Raises:
-            StoreError: The arrays don't fit, the store has the id already, another process writes to it, or
-                the disk is full. The store is then as before.
+            StoreError: The arrays don't fit, times decrease, the store has the id already, another process
+                writes to it, or the disk is full. The store is then as before.
         """
         raw = np.asarray(features)
         with np.errstate(over="ignore"):
@@ -283,9 +254,7 @@ class FeatureStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -293,12 +262,6 @@ class FeatureStore:
 
     def _error(self, text: str) -> StoreError:
         return StoreError(f"{self.path}: {text}")
-
-    def _record(self, video_id: str) -> Record:
-        try:
-            return self._index.records[video_id]
-        except KeyError:
-            raise self._error(f"has no video {video_id!r} among its {len(self)}") from None
 
     def _end(self) -> tuple[int, int]:
         """The shard and the byte at which the next video begins."""

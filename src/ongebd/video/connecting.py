@@ -7,7 +7,7 @@ import re
 import select
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
@@ -34,7 +34,6 @@ class Connecting:
         read_timeout: Seconds that it may take to send its next packet.
         live: Whether the source is watched live. Then FFmpeg looks only at its first second before it begins,
             and the read time-out holds for pipes too; otherwise they may take any time.
-        options: FFmpeg options for the protocol and the container; they override those set here.
         stop: Once set, reading ends as if the source had broken off.
 
     Raises:
@@ -48,7 +47,6 @@ class Connecting:
         default_factory=lambda: READ_TIMEOUT
     )
     live: bool = False
-    options: Mapping[str, str] = field(default_factory=dict)
     stop: threading.Event | None = None
 
     def __post_init__(self) -> None:
@@ -73,7 +71,7 @@ class Connecting:
             options["overrun_nonfatal"] = "1"
         if self.live:
             options["analyzeduration"] = "1000000"
-        return options | dict(self.options)
+        return options
 
 
 class PipeEnd:

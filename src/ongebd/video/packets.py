@@ -6,7 +6,7 @@ import io
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import takewhile
 from typing import cast
@@ -27,13 +27,11 @@ _JPEG_QUALITY = "4"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptPacket:
-    """One packet.
+    """One packet, with times in units of its stream.
 
     Attributes:
         data: As the source coded it; a raw picture as JPEG.
-        pts: When it is shown, in units of its stream; None if the source doesn't say.
-        dts: When it is decoded, likewise.
-        duration: Likewise; 0 if unknown.
+        duration: 0 if unknown.
         is_keyframe: Whether decoding can begin with it.
         time: Seconds of the source that were decoded when it came: the picture's own time, less the delay of
             the decoder.
@@ -48,48 +46,24 @@ class KeptPacket:
 
 
 @dataclass(frozen=True, slots=True)
-class Coding:
-    """How to read packets.
-
-    Attributes:
-        decoder: FFmpeg's name of the decoder.
-        codec: FFmpeg's name of the codec.
-        width: Of the coded picture, in pixels.
-        height: Likewise.
-        pixels: FFmpeg's name of the pixel format; None if unknown.
-        extradata: What else the decoder must know; None if the packets say it.
-        time_base: Unit of pts and dts, in seconds.
-        sample: A NUT file of one packet, from which a muxer learns all of this; empty if there is none.
-        turn: What brings the picture upright.
-        as_opened: Whether the stream was like this when it was opened; only the packets know of a later
-            change.
-    """
-
-    decoder: str
-    codec: str
-    width: int
-    height: int
-    pixels: str | None
-    extradata: bytes | None
-    time_base: Fraction
-    sample: bytes
-    turn: Turn = UPRIGHT
-    as_opened: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class Piece:
     """A piece of a source's video.
 
     Attributes:
-        coding: How to read its packets.
         packets: In the order in which they came, beginning with a keyframe.
         begin: Seconds of the source at which the piece should begin; the keyframe may be earlier.
+        sample: A NUT file of one packet, from which decoders and muxers learn the coding.
+        time_base: Unit of pts and dts, in seconds.
+        turn: What brings the picture upright.
+        as_opened: Whether `sample` fits; otherwise the stream changed later, and only its packets say how.
     """
 
-    coding: Coding
     packets: tuple[KeptPacket, ...]
     begin: float
+    sample: bytes
+    time_base: Fraction
+    turn: Turn
+    as_opened: bool
 
 
 Done = Callable[[Piece | None], object]
@@ -97,11 +71,14 @@ Done = Callable[[Piece | None], object]
 
 
 class _GrowingPiece:
-    """A piece whose end hasn't come yet."""
+    """A piece whose end may not have come yet."""
 
-    def __init__(self, begin: float, end: float, done: Done, packets: list[KeptPacket]) -> None:
-        self.begin, self.end, self.done, self.packets = begin, end, done, packets
-        self.size = sum(len(packet.data) for packet in packets)
+    def __init__(self, begin: float, end: float, done: Done, packets: Iterable[KeptPacket]) -> None:
+        self.begin, self.end, self.done = begin, end, done
+        self.packets: list[KeptPacket] = []
+        self.size = 0
+        for packet in packets:
+            self.take(packet)
 
     def take(self, packet: KeptPacket) -> None:
         """The next packet; packets before the first keyframe can't be decoded."""
@@ -120,82 +97,69 @@ class RecentPackets:
         seconds: How much to keep, in the source's own time. An older keyframe and all since then stay too.
         most_bytes: Keep no more than this: the oldest packets go, up to the next keyframe. A piece may be
             half as large again, and ends there.
-        as_opened: See `Coding`.
+        as_opened: See `Piece`.
+
+    Attributes:
+        turn: What brings the pictures upright.
+        size: Bytes of the packets that are kept now.
     """
 
     def __init__(
         self, stream: VideoStream, seconds: float, most_bytes: int, *, as_opened: bool = True
     ) -> None:
         self.turn: Turn = UPRIGHT
+        self.size = 0
         self._stream, self._seconds, self._most = stream, seconds, most_bytes
         self._as_opened = as_opened
         self._squeezer = _Squeezer(stream) if _is_raw(stream) else None
         self._groups: deque[list[KeptPacket]] = deque()  # each begins with a keyframe
-        self._bytes = 0
         self._newest = 0.0
-        self._coding: Coding | None = None
+        self._time_base = stream.time_base or Fraction(1, 90_000)
+        self._sample: bytes | None = None
         self._growing: list[_GrowingPiece] = []
         self._over = False
         self._lock = threading.Lock()
 
-    @property
-    def size(self) -> int:
-        """Bytes of the packets that are kept now."""
-        return self._bytes
-
     def add(self, packet: Packet[VideoStream], time: float) -> None:
-        """Keep a copy of the source's next packet, unless it is empty or damaged raw video.
-
-        Args:
-            packet: The packet.
-            time: See `KeptPacket`.
-        """
+        """Keep a copy of the source's next packet, unless it is empty or damaged raw video."""
         try:
             data = bytes(packet) if self._squeezer is None else self._squeezer(packet)
         except av.error.FFmpegError:  # the reader counts it as damaged
             return
         if not data:
             return
-        if self._coding is None and packet.is_keyframe:
-            self._coding = self._coding_of(packet)
+        if self._sample is None and packet.is_keyframe:
+            self._time_base = packet.time_base or self._time_base
+            self._sample = _sample(data, self._stream, jpeg=self._squeezer is not None)
         kept = KeptPacket(data, packet.pts, packet.dts, packet.duration or 0, packet.is_keyframe, time)
-        self._keep((kept,))
+        self._keep([kept])
 
     def cut(self, begin: float, end: float, done: Done) -> None:
-        """Cut a piece, beginning with the last keyframe before `begin` if it is still kept.
+        """Cut a piece of some seconds, beginning with the last keyframe before it if that is still kept.
 
-        Args:
-            begin: Seconds of the source.
-            end: Likewise. If the source hasn't come so far, `done` gets the piece when it has.
-            done: Called from here or from the reader's thread.
+        `done` gets the piece now, or in the reader's thread when the source has come to its end.
         """
         with self._lock:
             groups = list(self._groups)
             while len(groups) > 1 and groups[1][0].time <= begin:
                 del groups[0]
-            packets = [packet for group in groups for packet in group if packet.time < end]
-            piece = _GrowingPiece(begin, end, done, packets)
-            if not (self._over or self._is_complete(piece)):
-                self._growing.append(piece)
-                return
-        self._hand_over([piece])
+            piece = _GrowingPiece(begin, end, done, (packet for group in groups for packet in group))
+            self._growing.append(piece)
+        self._hand_over()
 
     def end(self) -> None:
         """No more packets will come; growing pieces end here. A second call does nothing."""
-        with self._lock:
-            self._over = True
-            ready, self._growing = self._growing, []
-        self._hand_over(ready)
+        self._over = True
+        self._hand_over()
 
     def branch(self, pts: int | None, *, same_picture: bool) -> RecentPackets:
-        """End here, at a break of the source's clock or picture, and continue in a new object.
+        """End here, at a break of the source's clock or picture, and continue in the object returned.
+
+        It has the packets after the break if they begin with a keyframe.
 
         Args:
             pts: Of the first picture after the break; None if it has none.
             same_picture: Whether size and format are as before.
-
-        Returns:
-            The new object, with the packets after the break if they begin with a keyframe.
         """
         kept = [packet for group in self._groups for packet in group]
         place = next((n for n in range(len(kept) - 1, -1, -1) if kept[n].pts == pts), len(kept))
@@ -206,8 +170,8 @@ class RecentPackets:
         self.end()
         as_opened = self._as_opened and same_picture
         then = RecentPackets(self._stream, self._seconds, self._most, as_opened=as_opened)
-        if after and after[0].is_keyframe and self._coding is not None:
-            then._coding = replace(self._coding, as_opened=as_opened)
+        if after and after[0].is_keyframe:
+            then._sample, then._time_base = self._sample, self._time_base
             then._keep(after)
         return then
 
@@ -218,50 +182,35 @@ class RecentPackets:
                     self._groups.append([])
                 if self._groups:
                     self._groups[-1].append(kept)
-                    self._bytes += len(kept.data)
+                    self.size += len(kept.data)
                 self._newest = kept.time
                 for piece in self._growing:
                     piece.take(kept)
-            self._forget()
-            ready = [piece for piece in self._growing if self._is_complete(piece)]
-            self._growing = [piece for piece in self._growing if piece not in ready]
-        self._hand_over(ready)
+            while self._groups:  # drop what is too old or too much
+                old = len(self._groups) > 1 and self._groups[1][0].time <= self._newest - self._seconds
+                if not old and self.size <= self._most:
+                    break
+                self.size -= sum(len(packet.data) for packet in self._groups.popleft())
+        self._hand_over()
 
-    def _is_complete(self, piece: _GrowingPiece) -> bool:
-        return self._newest >= piece.end or piece.size >= self._most * 3 // 2
-
-    def _forget(self) -> None:
-        """Drop what is too old or too much."""
-        while self._groups:
-            old = len(self._groups) > 1 and self._groups[1][0].time <= self._newest - self._seconds
-            if not old and self._bytes <= self._most:
-                return
-            self._bytes -= sum(len(packet.data) for packet in self._groups.popleft())
-
-    def _hand_over(self, ready: list[_GrowingPiece]) -> None:
+    def _hand_over(self) -> None:
+        """Pass on the pieces that are complete."""
+        with self._lock:
+            growing, self._growing = self._growing, []
+            ready: list[_GrowingPiece] = []
+            for piece in growing:
+                full = piece.size >= self._most * 3 // 2
+                complete = self._over or full or self._newest >= piece.end
+                (ready if complete else self._growing).append(piece)
         for piece in ready:
-            if piece.packets and self._coding is not None:
-                piece.done(Piece(replace(self._coding, turn=self.turn), tuple(piece.packets), piece.begin))
+            if piece.packets and self._sample:
+                packets, how = (
+                    tuple(piece.packets),
+                    (self._sample, self._time_base, self.turn, self._as_opened),
+                )
+                piece.done(Piece(packets, piece.begin, *how))
             else:
                 piece.done(None)
-
-    def _coding_of(self, packet: Packet[VideoStream]) -> Coding:
-        context = self._stream.codec_context
-        time_base = packet.time_base or self._stream.time_base or Fraction(1, 90_000)
-        if self._squeezer is not None:
-            size = context.width, context.height
-            return Coding("mjpeg", "mjpeg", *size, "yuvj420p", None, time_base, b"")
-        return Coding(
-            decoder=context.name,
-            codec=context.codec.canonical_name,
-            width=context.width,
-            height=context.height,
-            pixels=context.pix_fmt,
-            extradata=context.extradata,
-            time_base=time_base,
-            sample=_sample(self._stream, packet, time_base),
-            as_opened=self._as_opened,
-        )
 
 
 class _Squeezer:
@@ -293,15 +242,20 @@ def _is_raw(stream: VideoStream) -> bool:
     return context.name == "rawvideo" and bool(context.width and context.height and context.pix_fmt)
 
 
-def _sample(stream: VideoStream, packet: Packet[VideoStream], time_base: Fraction) -> bytes:
-    """The packet as a file: a muxer needs an open source to learn from, and ours will be closed."""
+def _sample(data: bytes, source: VideoStream, *, jpeg: bool) -> bytes:
+    """A packet as a file: decoders and muxers learn from open sources only, and ours will be closed."""
     file = io.BytesIO()
     try:
         with av.open(file, "w", format="nut") as out:
-            only = cast("Packet[VideoStream]", Packet(bytes(packet)))
-            only.pts, only.dts, only.time_base, only.is_keyframe = 0, 0, time_base, True
-            only.stream = out.add_stream_from_template(stream, opaque=True)
+            if jpeg:
+                stream = out.add_stream("mjpeg", rate=25, pix_fmt="yuvj420p")
+                stream.width, stream.height = source.width, source.height
+            else:
+                stream = out.add_stream_from_template(source, opaque=True)
+            only = cast("Packet[VideoStream]", Packet(data))
+            only.pts, only.dts, only.time_base, only.is_keyframe = 0, 0, Fraction(1, 25), True
+            only.stream = stream
             out.mux_one(only)
-    except (av.error.FFmpegError, ValueError):  # NUT has no name for this codec, and no player knows it
+    except (av.error.FFmpegError, ValueError):  # NUT has no name for this codec, and no browser knows it
         return b""
     return file.getvalue()

@@ -12,7 +12,7 @@ from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
 from av.video.reformatter import Interpolation, VideoReformatter
 
-from ongebd.common.geometry import FitWithin, View
+from ongebd.common.geometry import View
 from ongebd.types import ImageU8
 
 Turn = tuple[bool, bool, bool]
@@ -35,7 +35,7 @@ class RgbMaker:
         turn: How the last picture was turned.
     """
 
-    def __init__(self, view: View | FitWithin | None = None) -> None:
+    def __init__(self, view: View | None = None) -> None:
         self._view = view
         # One each: a reformatter keeps the tables of its last conversion.
         self._resizer = VideoReformatter()

@@ -13,7 +13,6 @@ import av
 import av.error
 import numpy as np
 from av.codec.codec import UnknownCodecError
-from av.codec.context import CodecContext
 from av.container import OutputContainer
 from av.packet import Packet
 from av.video.codeccontext import VideoCodecContext
@@ -22,7 +21,7 @@ from av.video.reformatter import ColorRange
 from av.video.stream import VideoStream
 
 from ongebd.errors import OngebdError
-from ongebd.video.packets import Coding, KeptPacket, Piece
+from ongebd.video.packets import KeptPacket, Piece
 from ongebd.video.picture import UPRIGHT, apply_turn
 from ongebd.video.timing import DEFAULT_RATE
 
@@ -47,17 +46,19 @@ def mp4_of(piece: Piece, stop: threading.Event | None = None) -> tuple[bytes, fl
     Raises:
         OngebdError: None of it can be decoded, or coding was stopped.
     """
-    coding = piece.coding
-    plays = coding.codec in _COPIED and (coding.codec != "h264" or coding.pixels in _H264_PIXELS)
-    if plays and coding.sample and coding.as_opened and coding.turn == UPRIGHT:
+    with av.open(io.BytesIO(piece.sample)) as sample:
+        stream = sample.streams.video[0]
+        codec, pixels = stream.codec_context.codec.canonical_name, stream.codec_context.pix_fmt
+        plays = codec in _COPIED and (codec != "h264" or pixels in _H264_PIXELS)
+        if plays and piece.as_opened and piece.turn == UPRIGHT:
+            try:
+                return _written(piece, lambda out: _copy(piece, stream, out))
+            except (av.error.FFmpegError, ValueError):  # its times step back, say; coding repairs that
+                pass
         try:
-            return _written(piece, lambda out: _copy(piece, out))
-        except (av.error.FFmpegError, ValueError):  # its times step back, say; coding repairs that
-            pass
-    try:
-        return _written(piece, lambda out: _encode(piece, out, stop))
-    except av.error.FFmpegError as problem:
-        raise OngebdError(f"can't code a clip: {problem.strerror or problem}") from None
+            return _written(piece, lambda out: _encode(piece, stream.codec_context, out, stop))
+        except av.error.FFmpegError as problem:
+            raise OngebdError(f"can't code a clip: {problem.strerror or problem}") from None
 
 
 def _written(piece: Piece, write: Callable[[OutputContainer], float]) -> tuple[bytes, float]:
@@ -68,28 +69,29 @@ def _written(piece: Piece, write: Callable[[OutputContainer], float]) -> tuple[b
     return file.getvalue(), seconds
 
 
-def _copy(piece: Piece, out: OutputContainer) -> float:
+def _copy(piece: Piece, source: VideoStream, out: OutputContainer) -> float:
     zero, end = piece.packets[0].pts, 0
     if zero is None or any(kept.pts is None for kept in piece.packets):
         raise ValueError("packets without a time")
     # Pictures that follow the keyframe but are shown before it need packets that aren't here.
     shown = dropwhile(lambda kept: kept.pts is not None and kept.pts < zero, piece.packets[1:])
-    with av.open(io.BytesIO(piece.coding.sample)) as sample:
-        stream = out.add_stream_from_template(sample.streams.video[0], opaque=True)
-        for kept in chain(piece.packets[:1], shown):
-            packet = _packet(kept, piece.coding, zero)
-            end = max(end, (packet.pts or 0) + kept.duration)
-            packet.stream = stream
-            out.mux_one(packet)
-    return float(end * piece.coding.time_base)
+    stream = out.add_stream_from_template(source, opaque=True)
+    for kept in chain(piece.packets[:1], shown):
+        packet = _packet(kept, piece.time_base, zero)
+        end = max(end, (packet.pts or 0) + kept.duration)
+        packet.stream = stream
+        out.mux_one(packet)
+    return float(end * piece.time_base)
 
 
-def _encode(piece: Piece, out: OutputContainer, stop: threading.Event | None) -> float:
+def _encode(
+    piece: Piece, decoder: VideoCodecContext, out: OutputContainer, stop: threading.Event | None
+) -> float:
     stream: VideoStream | None = None
     span = piece.packets[-1].time - piece.packets[0].time
     step = span / (len(piece.packets) - 1) if span > 0 else float(1 / DEFAULT_RATE)
     time = 0.0
-    for time, picture in _pictures(piece, step):
+    for time, picture in _pictures(piece, decoder, step):
         if stop is not None and stop.is_set():
             raise OngebdError("a clip wasn't coded in time")
         if stream is None:
@@ -98,7 +100,7 @@ def _encode(piece: Piece, out: OutputContainer, stop: threading.Event | None) ->
         small.pts, small.time_base = round(time / _BASE), _BASE
         out.mux(stream.encode(small))
     if stream is None:
-        raise OngebdError(f"can't decode any picture of a clip ({piece.coding.codec})")
+        raise OngebdError(f"can't decode any picture of a clip ({decoder.name})")
     out.mux(stream.encode(None))
     return time + step
 
@@ -119,45 +121,39 @@ def _h264(out: OutputContainer, picture: VideoFrame, step: float) -> VideoStream
     return stream
 
 
-def _pictures(piece: Piece, step: float) -> Iterator[tuple[float, VideoFrame]]:
+def _pictures(piece: Piece, decoder: VideoCodecContext, step: float) -> Iterator[tuple[float, VideoFrame]]:
     """The upright pictures from the piece's beginning on, with growing seconds since then."""
     skipped = max(0.0, piece.begin - piece.packets[0].time)
     first: int | None = None
     time, begun = -step, False
-    for picture in _decoded(piece):
+    for picture in _decoded(piece, decoder):
         if picture.pts is None:
             time += step
         else:
             first = int(picture.pts) if first is None else first
-            time = max(float((picture.pts - first) * piece.coding.time_base), time + 0.001)
+            time = max(float((picture.pts - first) * piece.time_base), time + 0.001)
         if time < skipped - step / 2:
             continue
         if not begun:
             begun, skipped = True, time
-        if piece.coding.turn != UPRIGHT:
+        if piece.turn != UPRIGHT:
             rgb = np.asarray(picture.to_ndarray(format="rgb24"), dtype=np.uint8)
-            picture = VideoFrame.from_ndarray(apply_turn(rgb, piece.coding.turn), "rgb24")
+            picture = VideoFrame.from_ndarray(apply_turn(rgb, piece.turn), "rgb24")
         yield time - skipped, picture
 
 
-def _decoded(piece: Piece) -> Iterator[VideoFrame]:
-    coding = piece.coding
-    decoder = cast("VideoCodecContext", CodecContext.create(coding.decoder, "r"))
-    decoder.width, decoder.height, decoder.thread_count = coding.width, coding.height, 1
-    if coding.pixels is not None:
-        decoder.pix_fmt = coding.pixels
-    if coding.extradata is not None:
-        decoder.extradata = coding.extradata
+def _decoded(piece: Piece, decoder: VideoCodecContext) -> Iterator[VideoFrame]:
+    decoder.thread_count = 1
     for kept in (*piece.packets, None):
         try:
-            yield from decoder.decode(None if kept is None else _packet(kept, coding, 0))
+            yield from decoder.decode(None if kept is None else _packet(kept, piece.time_base, 0))
         except av.error.FFmpegError:  # damaged on the way; later pictures may be whole
             continue
 
 
-def _packet(kept: KeptPacket, coding: Coding, zero: int) -> Packet[VideoStream]:
+def _packet(kept: KeptPacket, time_base: Fraction, zero: int) -> Packet[VideoStream]:
     packet = cast("Packet[VideoStream]", Packet(kept.data))
     packet.pts = None if kept.pts is None else kept.pts - zero
     packet.dts = None if kept.dts is None else kept.dts - zero
-    packet.duration, packet.time_base, packet.is_keyframe = kept.duration, coding.time_base, kept.is_keyframe
+    packet.duration, packet.time_base, packet.is_keyframe = kept.duration, time_base, kept.is_keyframe
     return packet

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from types import TracebackType
 from typing import Protocol, Self
 
 import av.error
@@ -14,7 +13,7 @@ from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from ongebd.common.geometry import Fit, FitWithin, View
+from ongebd.common.geometry import Fit, View
 from ongebd.errors import SourceError, a_whole_number
 from ongebd.types import Epoch, Frame
 from ongebd.video.connecting import Connecting, interruptible
@@ -71,7 +70,7 @@ class VideoReader:
         view: How to resize each frame, as a backbone wants it (`Backbone.view`); None keeps the size.
         stream: Which video stream, from 0, not counting cover art; None takes the first.
         source_fps: Frames a second of a source without timestamps (raw H.264, say); ignored otherwise.
-        connecting: Time-outs, FFmpeg's options, and what tells it to stop; None takes the defaults.
+        connecting: Time-outs, and what tells it to stop; None takes the defaults.
         preview: Adds a second picture to each frame (`Frame.preview`), whose shorter side has at most this
             many pixels.
         keep: Gets the source's packets.
@@ -79,8 +78,7 @@ class VideoReader:
     Attributes:
         container: FFmpeg's name of the container or protocol: mpegts, hls, …
         codec: FFmpeg's name of the codec.
-        width: Of the coded picture, in pixels.
-        height: Likewise.
+        width: Of the coded picture, in pixels; `height` too.
         expected_duration: Seconds that the container claims to last, if it does. For progress only.
         duration: Seconds from the first frame to the end of the last one decoded so far.
         decoded: Frames decoded so far, sampled or not.
@@ -115,7 +113,7 @@ class VideoReader:
         self._source_fps = None if source_fps is None else exact_rate(source_fps, "source_fps")
         number = None if stream is None else a_whole_number("stream", stream)
         self._rgb = RgbMaker(view if short_side is None or view is not None else Fit(short_side))
-        self._preview = None if preview is None else RgbMaker(FitWithin(preview))
+        self._preview = None if preview is None else RgbMaker(Fit(preview, enlarge=False))
         self._container = open_container(source, self._connecting)
         self.container: str = self._container.format.name
         self._clock = Clock(
@@ -134,9 +132,10 @@ class VideoReader:
         self.width: int = self._stream.width
         self.height: int = self._stream.height
         self.codec: str = self._stream.codec_context.name
-        self.expected_duration = _claimed_duration(self._stream, None)
-        if self.expected_duration is None and (self._container.duration or 0) > 0:
-            self.expected_duration = (self._container.duration or 0) / av.time_base
+        self.expected_duration = _claimed_duration(self._stream)
+        container_duration = self._container.duration or 0
+        if self.expected_duration is None and container_duration > 0:
+            self.expected_duration = container_duration / av.time_base
         self.duration = Fraction(0)
         self.decoded = 0
         self.damaged = 0
@@ -145,7 +144,6 @@ class VideoReader:
         self.epochs: list[Epoch] = []
         self._notes: list[str] = []
         self._packets = 0
-        self._first: float | None = None  # the first frame's timestamp, in seconds
         self._ended: BaseException | None = None  # the error that ended reading
         if keep is not None:
             keep.begin(self._stream)
@@ -153,9 +151,7 @@ class VideoReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -236,15 +232,13 @@ class VideoReader:
 
     def _tick(self, picture: VideoFrame) -> Tick:
         time_base = picture.time_base or self._time_base
-        if self._first is None and picture.pts is not None:
-            self._first = float(picture.pts * time_base)
         if not self._timed:
             return self._clock.tick(None, None, 0, time_base)
         return self._clock.tick(picture.pts, picture.dts, picture.duration, time_base)
 
     def _note_what_is_missing(self) -> None:
         """Compare what came with what the container claims to hold, unless FFmpeg only guessed that."""
-        claimed, came = _claimed_duration(self._stream, self._first), float(self.duration)
+        claimed, came = _claimed_duration(self._stream), float(self.duration)
         stated = self._timed and self.container not in _OF_33_BITS
         if stated and claimed is not None and claimed - came > 0.5:
             self._notes.append(f"cut off or damaged: read {came:.3f} s of {claimed:.3f} s")
@@ -296,17 +290,12 @@ class VideoReader:
             yield picture
 
 
-def _claimed_duration(stream: VideoStream, begins: float | None) -> float | None:
-    """Seconds that the stream claims to last, by its header or by Matroska's DURATION tag.
-
-    The tag holds the time of the end. `begins` is the time of the first frame; None: as the stream says.
-    """
+def _claimed_duration(stream: VideoStream) -> float | None:
+    """Seconds that the stream claims to last, by its header or by its end time in Matroska."""
     if stream.duration is not None and stream.time_base is not None and stream.duration > 0:
         return float(stream.duration * stream.time_base)
     tag = re.fullmatch(r"(\d+):(\d+):(\d+(?:\.\d+)?)", stream.metadata.get("DURATION", ""))
     if not tag:
         return None
-    if begins is None and stream.start_time is not None and stream.time_base is not None:
-        begins = float(stream.start_time * stream.time_base)
-    end = int(tag[1]) * 3600 + int(tag[2]) * 60 + float(tag[3])
-    return end - max(0.0, begins or 0.0)
+    begins = float((stream.start_time or 0) * (stream.time_base or 0))
+    return int(tag[1]) * 3600 + int(tag[2]) * 60 + float(tag[3]) - max(0.0, begins)

@@ -8,9 +8,8 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 from urllib.parse import unquote_to_bytes, urlsplit
 from urllib.request import url2pathname
 
@@ -46,6 +45,13 @@ _REFUSED = (av.error.HTTPUnauthorizedError, av.error.HTTPForbiddenError)
 _LACKING = {
     "pipe": "no container that can be read without seeking; pipe MPEG-TS or Matroska, or name the file",
     "url": "the server doesn't send a video, or its beginning is damaged; check the address",
+}
+
+_PLAIN_ERRORS = {
+    ("url", errno.EIO): "unknown host, or the host closed the connection",
+    ("url", errno.EINVAL): "the address is wrong or lacks a port"
+    " (in a password, write / as %2F, ? as %3F, # as %23)",
+    ("camera", errno.ENOENT): "no such device",
 }
 
 
@@ -99,14 +105,11 @@ def check_source(source: object) -> None:
         SourceError: It says what a source may be.
     """
     if isinstance(source, io.TextIOBase):
-        raise SourceError(f"{source_name(source)}: opened as text; open it with mode 'rb'")  # type: ignore[arg-type]
-    if isinstance(source, str | os.PathLike) and isinstance(text := os.fspath(source), str):
-        if not text:
-            raise SourceError(f"the source is an empty text; {_SOURCES}")
-        return
-    if isinstance(source, bytes | os.PathLike):
-        raise SourceError(f"the source's name is bytes; use os.fsdecode; {_SOURCES}")
-    if not callable(getattr(source, "read", None)):
+        raise SourceError(f"{getattr(source, 'name', 'a file')}: opened as text; open it with mode 'rb'")
+    named = isinstance(source, str | os.PathLike) and isinstance(os.fspath(source), str)
+    if named and not os.fspath(source):  # type: ignore[call-overload]
+        raise SourceError(f"the source is an empty text; {_SOURCES}")
+    if not named and not callable(getattr(source, "read", None)):
         raise SourceError(f"can't read a source of type {type(source).__name__}; {_SOURCES}")
 
 
@@ -115,7 +118,7 @@ def open_container(source: Source, connecting: Connecting | None = None) -> Inpu
 
     Args:
         source: What to open.
-        connecting: Time-outs, options, and what tells it to stop; None takes the defaults.
+        connecting: Time-outs, and what tells it to stop; None takes the defaults.
 
     Raises:
         SourceError: It is missing, a directory, empty, or not a video container.
@@ -161,7 +164,7 @@ def pick_stream(container: InputContainer, number: int | None, name: str) -> Vid
     if not 0 <= chosen < len(videos):
         listed = ", ".join(f"{i}: {_described(stream)}" for i, stream in enumerate(videos))
         raise SourceError(f"{name}: has no video stream {chosen}; choose --stream from {listed}")
-    if not _decodable(videos[chosen]):
+    if getattr(videos[chosen], "codec_context", None) is None:
         raise SourceError(f"{name}: can't decode its video codec; convert it to H.264")
     return videos[chosen]
 
@@ -209,26 +212,15 @@ def _why_not_opened(source: Source, problem: BaseException, connecting: Connecti
     """Why a source didn't open, in words that need no knowledge of FFmpeg."""
     if isinstance(problem, av.error.ExitError) and not connecting.stopped:
         return f"no answer within {connecting.open_timeout:g} s"
-    kind, number = kind_of(source), getattr(problem, "errno", None)
-    if kind == "url" and isinstance(problem, av.error.ProtocolNotFoundError):
+    if isinstance(problem, av.error.ProtocolNotFoundError):
         return "unknown protocol"
-    if kind == "url" and number == errno.EIO:
-        return "unknown host, or the host closed the connection"
-    if kind == "url" and number == errno.EINVAL:
-        return "the address is wrong or lacks a port (in a password, write / as %2F, ? as %3F, # as %23)"
-    if kind == "camera" and number == errno.ENOENT:
-        return "no such device"
-    return reason(problem, connecting)
-
-
-def _decodable(stream: VideoStream) -> bool:
-    return getattr(stream, "codec_context", None) is not None
+    plain = _PLAIN_ERRORS.get((kind_of(source), getattr(problem, "errno", 0)))
+    return plain or reason(problem, connecting)
 
 
 def _described(stream: VideoStream) -> str:
-    if not _decodable(stream):
-        return "an unknown codec"
-    return f"{stream.codec_context.name} {stream.width}x{stream.height}"
+    context = getattr(stream, "codec_context", None)
+    return "an unknown codec" if context is None else f"{context.name} {stream.width}x{stream.height}"
 
 
 def _camera_device(text: str) -> tuple[str, str]:
@@ -277,25 +269,13 @@ def _stdin_is_a_file() -> bool:
 
 
 def _open(
-    target: str | BinaryIO | PipeEnd,
-    source: Source,
-    connecting: Connecting,
-    *,
-    format: str | None = None,  # noqa: A002 - PyAV's own name
-    options: Mapping[str, str] | None = None,
-    timeout: tuple[float, float] | None = None,
+    target: str | BinaryIO | PipeEnd, source: Source, connecting: Connecting, **how: Any
 ) -> InputContainer:
+    """Open with PyAV; `how` are its arguments."""
     name = source_name(source)
     try:
         with interruptible(connecting.stop):
-            container = av.open(
-                target,
-                "r",
-                format=format,
-                options=dict(options or {}),
-                timeout=timeout,
-                metadata_errors="replace",
-            )
+            container: InputContainer = av.open(target, "r", metadata_errors="replace", **how)
     except av.error.InvalidDataError:
         raise unreadable(source) from None
     except av.error.EOFError:

@@ -20,13 +20,7 @@ _TICKS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """One frame's place in time.
-
-    Attributes:
-        time: Seconds since the first frame, exact.
-        duration: How long the frame is shown, as far as known; seconds.
-        broke: Why a new epoch begins with this frame, or None.
-    """
+    """A frame's time since the first frame and how long it is shown, exact seconds; why an epoch broke."""
 
     time: Fraction
     duration: Fraction
@@ -48,7 +42,7 @@ class Unwrapped:
         self._last: int | None = None
 
     def __call__(self, stamp: int | None) -> int | None:
-        """The next timestamp, in ticks; None if there is none."""
+        """The next timestamp."""
         if stamp is None:
             return None
         if self._last is not None:
@@ -99,13 +93,9 @@ class Clock:
         """Whether presentation stamps turned out to be in decoding order."""
 
     def tick(self, pts: int | None, dts: int | None, duration: int, time_base: Fraction) -> Tick:
-        """Read one frame's time.
+        """Read one frame's time from its timestamps and declared duration, in units of `time_base` seconds.
 
-        Args:
-            pts: The frame's presentation timestamp, in units of `time_base`; None if it has none.
-            dts: The decoding timestamp of its packet; None if it has none.
-            duration: Its declared duration in the same units, 0 if unknown.
-            time_base: Seconds per unit.
+        A timestamp may be None, the duration 0. `dts` is the packet's.
         """
         if self._unwrapped is not None:
             pts, dts = self._unwrapped[0](pts), self._unwrapped[1](dts)
@@ -193,9 +183,6 @@ class Sampler:
     def __init__(self, fps: Fraction) -> None:
         self.fps = fps
         self._slot: int | None = None
-        self._first: Fraction | None = None
-        self._last = Fraction(0)
-        self._taken = 0
         self._before: Fraction | None = None  # the last frame seen, taken or not
         self._steps: Counter[int] = Counter()  # how often two frames were so far apart, in ticks
 
@@ -208,9 +195,6 @@ class Sampler:
         if self._slot is not None and slot <= self._slot:
             return False
         self._slot = slot
-        self._first = time if self._first is None else self._first
-        self._last = time
-        self._taken += 1
         return True
 
     def restart(self) -> None:
@@ -237,8 +221,8 @@ class Sampler:
         Both the mean and the median distance must be too large: gaps raise only the mean, and frames that
         come in pairs only the median.
         """
-        if self._taken < 24 or self._first is None or self._last == self._first:
+        count, wanted = self._steps.total(), 0.97 * float(self.fps)
+        if count < 23 or self.rate is None:
             return False
-        wanted = 0.97 * float(self.fps)
-        mean = float((self._taken - 1) / (self._last - self._first))
-        return mean < wanted and (self.rate or 0.0) < wanted
+        mean = count * _TICKS / sum(ticks * often for ticks, often in self._steps.items())
+        return mean < wanted and self.rate < wanted
