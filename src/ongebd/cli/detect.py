@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ongebd import __version__
-from ongebd.cli.progress import Progress, counted, span
+from ongebd.cli.progress import Progress, Videos, counted, span
 from ongebd.cli.sources import ClusterOption, Listed, Sources, check_sources, with_listed
 from ongebd.cli.standard_streams import ClosedOutput
 from ongebd.common.text import spoken_name
@@ -208,41 +208,25 @@ def _on_cluster(
     jobs = jobs_of(sources, stems, out, task)
     there = sum(job.done is not None for job in jobs)
     todo = len(jobs) - there
-    done = failed = boundaries = 0
-    seconds = 0.0
-    complete = False
+    boundaries, seconds = 0, 0.0
     with (
         where.connected(needed=todo > 0, quiet=quiet) as cluster,
         Progress(quiet=quiet, lines=True) as progress,
         closing(detect_on(jobs, out, task, cluster)) as events,
     ):
-        try:
+        videos = Videos(progress, "detecting", todo, there, out / "manifest.jsonl")
+
+        def summary() -> str:
+            found = f"{counted(boundaries, 'boundary')} in {counted(videos.done, 'video')}"
+            return f"{found} ({seconds:.0f} s of video), into {out} in {span(progress.seconds)}"
+
+        with videos.summed_up(summary):
             for event in events:
-                if event.failed is not None or event.end is None:
-                    failed += 1
-                    progress.say(f"ongebd: {event.failed}")
-                else:
-                    done += 1
+                videos.add(event.failed)
+                if event.failed is None and event.end is not None:
                     boundaries += event.end.boundaries
                     seconds += event.end.duration
                     for warning in event.end.warnings:
                         progress.say(f"ongebd: {event.source}: {warning}")
-                tried = done + failed
-                progress.show(
-                    "detecting", tried, todo, f"{tried}/{todo} videos  {progress.left(tried, todo)}"
-                )
-            complete = True
-        finally:
-            parts = [
-                f"{counted(boundaries, 'boundary')} in {counted(done, 'video')} ({seconds:.0f} s of video),"
-                f" into {out} in {span(progress.seconds)}"
-            ]
-            if there:
-                parts.append(f"{there} were done already")
-            if failed:
-                parts.append(f"{failed} failed: see {out / 'manifest.jsonl'}")
-            if not complete:
-                parts.append("stopped early: run the same command again to continue")
-            if complete or done or failed:
-                progress.summary("; ".join(parts))
-    return 2 if failed else 0
+                videos.show()
+    return 2 if videos.failed else 0

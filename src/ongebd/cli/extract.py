@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from cyclopts import Parameter
 
 from ongebd import backbones
-from ongebd.cli.progress import Progress, counted, span
+from ongebd.cli.progress import Progress, Videos, counted, span
 from ongebd.cli.sources import ClusterOption, Listed, Sources, check_sources, with_listed
 from ongebd.common.text import public_name
 from ongebd.data.id_matching import captured_id, compile_pattern
@@ -142,49 +142,29 @@ def extract(
         if unknown:
             shown = ", ".join(unknown[:3]) + (" …" if len(unknown) > 3 else "")
             progress.say(f"ongebd: {len(unknown)} of the wanted ids have no video: {shown}")
-        events = stack.enter_context(closing(started))
-        return _follow(events, progress, len(todo), len(videos) - len(todo), out)
+        tally = Videos(progress, "extracting", len(todo), len(videos) - len(todo), out / "failures.jsonl")
+        frames = 0
 
+        def summary() -> str:
+            took = progress.seconds
+            rate = f" ({frames / took:.0f} frames/s)" if frames else ""
+            return f"{counted(tally.done, 'video')}, {frames} frames, into {out} in {span(took)}{rate}"
 
-def _follow(
-    events: Iterable[Extracted | Failure | Working], progress: Progress, todo: int, there: int, out: Path
-) -> int:
-    """Show the events and a summary; return the exit status."""
-    done = failed = frames = 0
-    complete = False
-    try:
-        for event in events:
-            at, total = float(done + failed), frames
-            match event:
-                case Working():
-                    at, total = event.videos, event.frames
-                case Extracted():
-                    done += 1
-                    frames += event.frames
-                    at, total = done + failed, frames
-                    for warning in event.warnings:
-                        progress.summary(f"ongebd: {event.source}: {warning}")
-                case Failure():
-                    failed += 1
-                    at = done + failed
-                    progress.say(f"ongebd: {event.id}: {event.reason}")
-            rate = f"{total / progress.seconds:.0f} frames/s"
-            now = f"{int(at)}/{todo} videos  {rate}  {progress.left(at, todo)}"
-            progress.show("extracting", at, todo, now)
-        complete = True
-    finally:
-        took = progress.seconds
-        rate = f" ({frames / took:.0f} frames/s)" if frames else ""
-        parts = [f"{counted(done, 'video')}, {frames} frames, into {out} in {span(took)}{rate}"]
-        if there:
-            parts.append(f"{there} were in it already")
-        if failed:
-            parts.append(f"{failed} failed: see {out / 'failures.jsonl'}")
-        if not complete:
-            parts.append("stopped early: run the same command again to continue")
-        if complete or done or failed:
-            progress.summary("; ".join(parts))
-    return 2 if failed else 0
+        with closing(started) as events, tally.summed_up(summary):
+            for event in events:
+                match event:
+                    case Working():
+                        tally.show(event.videos, f"{event.frames / progress.seconds:.0f} frames/s  ")
+                        continue
+                    case Extracted():
+                        tally.add(None)
+                        frames += event.frames
+                        for warning in event.warnings:
+                            progress.summary(f"ongebd: {event.source}: {warning}")
+                    case Failure():
+                        tally.add(f"{event.id}: {event.reason}")
+                tally.show(more=f"{frames / progress.seconds:.0f} frames/s  ")
+        return 2 if tally.failed else 0
 
 
 def _config(

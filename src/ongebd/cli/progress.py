@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -105,9 +108,58 @@ class Progress:
         if not self.quiet:
             self.say(line)
 
-    def left(self, done: float, total: float) -> str:
-        """How long the rest will take at this rate."""
-        return f"about {span(self.seconds / done * (total - done))} left" if done else ""
+
+class Videos:
+    """Counts the finished videos of a command, shows them, and sums them up.
+
+    Args:
+        what: The text before the bar.
+        todo: Videos to do.
+        there: Videos that were done before.
+        log: The file that lists failures.
+
+    Attributes:
+        done: Videos that succeeded so far.
+        failed: Videos that failed so far.
+    """
+
+    def __init__(self, progress: Progress, what: str, todo: int, there: int, log: Path) -> None:
+        self._progress, self._what, self._log = progress, what, log
+        self._todo, self._there = todo, there
+        self.done = self.failed = 0
+
+    def add(self, failure: str | None) -> None:
+        """Count a finished video; `failure` is the line that says why it failed."""
+        if failure is None:
+            self.done += 1
+        else:
+            self.failed += 1
+            self._progress.say(f"ongebd: {failure}")
+
+    def show(self, at: float | None = None, more: str = "") -> None:
+        """Show the finished videos, or `at` of them if some are in progress."""
+        at = self.done + self.failed if at is None else at
+        left = span(self._progress.seconds / at * (self._todo - at)) if at else "?"
+        now = f"{int(at)}/{self._todo} videos  {more}about {left} left"
+        self._progress.show(self._what, at, self._todo, now)
+
+    @contextmanager
+    def summed_up(self, text: Callable[[], str]) -> Iterator[None]:
+        """Print a summary that begins with `text` at the end of the block, also if it stops early."""
+        complete = False
+        try:
+            yield
+            complete = True
+        finally:
+            parts = [text()]
+            if self._there:
+                parts.append(f"{self._there} were done already")
+            if self.failed:
+                parts.append(f"{self.failed} failed: see {self._log}")
+            if not complete:
+                parts.append("stopped early: run the same command again to continue")
+            if complete or self.done or self.failed:
+                self._progress.summary("; ".join(parts))
 
 
 def counted(number: int, what: str) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 from rich.console import Console
 from rich.text import Text
 
@@ -34,144 +34,130 @@ TOKEN = "ONGEBD_TOKEN"
 _SIZE = re.compile(r"(\d{1,15})\s*([KMGT]?)i?B?", re.IGNORECASE | re.ASCII)
 
 
+def _size(_hint: Any, tokens: Sequence[Token]) -> int:
+    """Convert a size, such as 500M, to bytes."""
+    size = _SIZE.fullmatch(tokens[0].value.strip())
+    if size is None:
+        raise ConfigError(f"{tokens[0].keyword} {tokens[0].value}: give a size, such as 500M or 2G")
+    return int(size[1]) << (10 * " KMGT".index(size[2].upper() or " "))
+
+
+def _shown(size: int) -> str:
+    return f"{size >> 30}G" if size >= 1 << 30 else f"{size >> 20}M"
+
+
+Size = Annotated[int, Parameter(converter=_size, show_default=_shown, metavar="SIZE")]
+Flag = Annotated[bool, Parameter(negative=())]
+
+
 @dataclass(frozen=True, kw_only=True)
 class WatchOptions:
-    """What is done with what is seen, and how long a source is waited for."""
+    """Where results go, and how long to wait for sources."""
 
     serve: Annotated[str | bool, Parameter(negative=(), show_default=False)] = ""
-    """Show a page at [HOST:]PORT; alone, as the last option, at 127.0.0.1:8765."""
+    """Show a page at [HOST:]PORT; without a value, as the last option, at 127.0.0.1:8765."""
 
     token: str | None = None
-    """What a viewer of the page must know; needed for other hosts than 127.0.0.1. [ONGEBD_TOKEN, if set]"""
+    """Password of the page; required for hosts other than 127.0.0.1. [ONGEBD_TOKEN, if set]"""
 
     jsonl: Path | None = None
-    """File for all records, exchanged when it is full or a day old."""
+    """File for all records; a new one starts when it is full or a day old."""
 
-    jsonl_size: str = "64M"
-    """Size at which it is exchanged."""
+    jsonl_size: Size = 64 << 20
+    """Size of a full file."""
 
     jsonl_files: int = 30
-    """How many older ones are kept."""
+    """How many old files to keep."""
 
-    jsonl_frames: Annotated[bool, Parameter(negative=())] = False
-    """A line for each decided frame too; about 0.4 GB a day and stream."""
+    jsonl_frames: Flag = False
+    """Also write a line per frame, about 0.4 GB per day and stream."""
 
     exec: str | None = None
     """Command for each boundary, without a shell; fills {time} {onset} {thumbnail} {clip} {stream} {wall}"""
 
     exec_timeout: float = 30.0
-    """Seconds after which it is killed."""
+    """Seconds until the command is killed."""
 
     webhook: str | None = None
-    """URL that boundaries, clips and changes of state are posted to, as JSON."""
+    """URL to post boundaries, clips and changes of state to, as JSON."""
 
     thumbnails: Path | None = None
     """Folder for a picture (JPEG) of each boundary."""
 
-    thumbnails_size: str = "1G"
-    """Size of that folder at most; the oldest go."""
+    thumbnails_size: Size = 1 << 30
+    """Maximum size of that folder; the oldest files are deleted."""
 
     clips: Path | None = None
     """Folder for a clip (MP4) of each boundary."""
 
-    clips_size: str = "4G"
-    """Size of that folder at most; the oldest go."""
+    clips_size: Size = 4 << 30
+    """Maximum size of that folder; the oldest files are deleted."""
 
     clip_before: float = 5.0
-    """Seconds of a clip before the onset, at least."""
+    """Minimum seconds of a clip before the onset."""
 
     clip_after: float = 5.0
-    """Seconds of a clip after it."""
+    """Seconds of a clip after the onset."""
 
-    realtime: Annotated[bool, Parameter(negative=())] = False
+    realtime: Flag = False
     """Play files at their own pace, as if they were live."""
 
     retries: int | None = None
-    """Attempts in a row to connect a lost source, after which it is given up. [for ever]"""
+    """Attempts in a row to reconnect before giving a source up. [no limit]"""
 
     open_timeout: float = Patience.open_timeout
     """Seconds that a source may take to open."""
 
     read_timeout: float = Patience.read_timeout
-    """Seconds without data after which a source is connected anew."""
+    """Seconds without data before reconnecting."""
 
     stall_after: float = Patience.stall_after
-    """Seconds without a frame after which a source is called stalled."""
+    """Seconds without a frame before a source counts as stalled."""
 
     queue: int = 48
-    """Frames of one source that may wait for the model; beyond, the oldest is dropped."""
+    """Frames per source that may wait for the model; beyond that the oldest are dropped."""
 
     source_fps: float | None = None
-    """Frames a second of a source without timestamps (raw H.264); --fps is taken where this is not given."""
+    """Frames per second of a source without timestamps (raw H.264). [--fps]"""
 
     device: str = "cpu"
     """Where the model computes: cpu, cuda or cuda:N."""
 
     def check(self, sources: Sequence[str]) -> None:
-        """Refuse what cannot be, before anything is begun or put aside; also where nothing asks for it yet.
-
-        Args:
-            sources: As given; what is written must be none of them.
-
-        Raises:
-            ConfigError: A number is out of its range, or something is written where something else is.
-            OngebdError: A place cannot be looked at.
-        """
+        """Refuse every wrong option, also unused ones, before anything starts or any file is put aside."""
         check_seconds(self.exec_timeout)
-        ClipLength(before=self.clip_before, after=self.clip_after)
+        self.clip_length()
+        self.rotation()
         folders = {"--thumbnails": self.thumbnails, "--clips": self.clips}
-        read = [one.source for one in sources_of(sources)]
         for option, path in {"--jsonl": self.jsonl, **folders}.items():
             if path is not None:
-                _spare(option, path, read)
-        _ = self.rotation
-        check_folder(self.thumbnails, "thumbnails", self.thumbnails_bytes)
-        check_folder(self.clips, "clips", self.clips_bytes)
-        if self.jsonl is not None:
-            check_recordable(self.jsonl)
-            for option, folder in folders.items():
-                if folder is not None and _lies_in(folder, self.jsonl):
-                    raise ConfigError(
-                        f"--jsonl {self.jsonl} is where {option} puts its folder; name another file"
-                    )
+                protect_sources([path], [one.source for one in sources_of(sources)], option)
+        check_folder(self.thumbnails, "thumbnails", self.thumbnails_size)
+        check_folder(self.clips, "clips", self.clips_size)
+        if self.jsonl is None:
+            return
+        check_recordable(self.jsonl)
+        for option, folder in folders.items():
+            if folder is not None and Path(os.path.realpath(folder)).is_relative_to(
+                os.path.realpath(self.jsonl)
+            ):
+                raise ConfigError(
+                    f"--jsonl {self.jsonl} is where {option} puts its folder; name another file"
+                )
 
-    @property
+    def clip_length(self) -> ClipLength:
+        return ClipLength(before=self.clip_before, after=self.clip_after)
+
+    def rotation(self) -> Rotation:
+        return Rotation(size=self.jsonl_size, files=self.jsonl_files)
+
     def patience(self) -> Patience:
-        """How long a source is waited for."""
         return Patience(
             open_timeout=self.open_timeout,
             read_timeout=self.read_timeout,
             stall_after=self.stall_after,
             retries=self.retries,
         )
-
-    @property
-    def rotation(self) -> Rotation:
-        """When the file of records is exchanged."""
-        return Rotation(size=_bytes("--jsonl-size", self.jsonl_size), files=self.jsonl_files)
-
-    @property
-    def thumbnails_bytes(self) -> int:
-        """Bytes of all thumbnails at most."""
-        return _bytes("--thumbnails-size", self.thumbnails_size)
-
-    @property
-    def clips_bytes(self) -> int:
-        """Bytes of all clips at most."""
-        return _bytes("--clips-size", self.clips_size)
-
-    @property
-    def clip_length(self) -> ClipLength | None:
-        """What is in a clip; None where none is wanted."""
-        if self.clips is None:
-            return None
-        return ClipLength(before=self.clip_before, after=self.clip_after)
-
-    @property
-    def wants_pictures(self) -> bool:
-        """Whether boundaries need pictures."""
-        asks = self.exec is not None and "{thumbnail}" in self.exec
-        return bool(self.serve) or self.thumbnails is not None or asks
 
 
 def watch(
@@ -183,14 +169,10 @@ def watch(
     config: Annotated[StreamConfig | None, Parameter(name="*")] = None,
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
 ) -> int:
-    """Watch cameras and feeds until Ctrl-C, and tell what begins.
+    """Watch cameras and feeds until Ctrl-C, and report new events.
 
-    Each boundary is printed as a line when it is known, and each change of a source's state as a line that
-    begins with #. A source that is lost is connected anew, for ever or --retries times. Several sources are
-    watched at once, by one model.
-
-    Exit status: 0 when all sources are over, or 2 if one was refused or given up, or lines or records could
-    not be written, or 130 after Ctrl-C (what was found so far is told first).
+    Each boundary is printed as a line when it is known. Each change of a source's state is a line that begins
+    with #. A lost source is reconnected, without limit or --retries times. One model watches all sources.
 
     Parameters
     ----------
@@ -199,11 +181,11 @@ def watch(
     options
         Settings of the watch.
     model
-        Which method, or the folder of a trained model; they are listed by: ongebd models.
+        A method or the folder of a trained model; `ongebd models` lists them.
     config
         Settings of the streams.
     quiet
-        No lines for people; warnings only.
+        Only warnings.
     """
     options = options or WatchOptions()
     check_sources(sources, "watch")
@@ -215,20 +197,23 @@ def watch(
             model=model,
             config=config,
             device=options.device,
-            patience=options.patience,
+            patience=options.patience(),
             realtime=options.realtime,
             max_pending=options.queue,
             source_fps=options.source_fps,
-            thumbnails=options.wants_pictures,
-            clips=options.clip_length,
+            thumbnails=bool(options.serve or options.thumbnails or "{thumbnail}" in (options.exec or "")),
+            clips=None if options.clips is None else options.clip_length(),
         )
         closing.callback(watcher.stop)
-        lines = None if quiet or isinstance(sys.stdout, ClosedOutput) else _lines(watcher)
+        lines = None
+        if not quiet and not isinstance(sys.stdout, ClosedOutput):
+            lines = LineSink(_colour_writer() if sys.stdout.isatty() else _plain, watcher, _complain)
+            watcher.attach(lines)
         page = None
-        if options.serve:  # before the sinks: what is refused of it leaves no file begun
+        if options.serve:  # before the sinks: if it is refused, no file has been begun
             from ongebd.watch.server import serve
 
-            watcher.metrics()  # raises now where what it needs is not installed
+            watcher.metrics()  # reports a missing extra now
             server = serve(watcher, host, port, options.token or os.environ.get(TOKEN))
             closing.callback(server.stop)
             page = server.url
@@ -248,7 +233,7 @@ def watch(
 
 
 def _attach(watcher: Watcher, options: WatchOptions) -> None:
-    """Attach the sinks that are asked for."""
+    """Attach the sinks that the options name."""
     # Programs are checked first, and the file of records is begun last: a refusal leaves no file behind.
     programs: list[HubSink] = []
     if options.exec is not None:
@@ -256,21 +241,15 @@ def _attach(watcher: Watcher, options: WatchOptions) -> None:
     if options.webhook is not None:
         programs.append(WebhookSink(options.webhook, watcher, _complain))
     if options.thumbnails is not None:
-        most = options.thumbnails_bytes
+        most = options.thumbnails_size
         watcher.attach(PictureSink(options.thumbnails, watcher, _complain, most_bytes=most))
     if options.clips is not None:
-        watcher.attach(ClipSink(options.clips, watcher, _complain, most_bytes=options.clips_bytes))
+        watcher.attach(ClipSink(options.clips, watcher, _complain, most_bytes=options.clips_size))
     if options.jsonl is not None:
-        rotation, points = options.rotation, options.jsonl_frames
+        rotation, points = options.rotation(), options.jsonl_frames
         watcher.attach(RecordSink(options.jsonl, watcher, _complain, rotation=rotation, points=points))
     for program in programs:
         watcher.attach(program)
-
-
-def _lines(watcher: Watcher) -> LineSink:
-    sink = LineSink(_colour_writer() if sys.stdout.isatty() else _plain, watcher, _complain)
-    watcher.attach(sink)
-    return sink
 
 
 def _plain(line: str) -> None:
@@ -280,29 +259,11 @@ def _plain(line: str) -> None:
 
 def _colour_writer() -> Callable[[str], None]:
     console = Console(soft_wrap=True, highlight=False)
-
-    def write(line: str) -> None:
-        console.print(Text(line, style="dim" if line.startswith("#") else "bold"))
-
-    return write
+    return lambda line: console.print(Text(line, style="dim" if line.startswith("#") else "bold"))
 
 
 def _complain(line: str) -> None:
     say(f"ongebd: {printable(public_name(line))}")
-
-
-def _spare(option: str, path: Path, sources: Sequence[str]) -> None:
-    """Refuse to write over a source."""
-    try:
-        protect_sources([path], sources)
-    except ConfigError:
-        one = "the source itself" if len(sources) == 1 else "one of the sources"
-        raise ConfigError(f"{option} {path} is {one} and would be overwritten; name another place") from None
-
-
-def _lies_in(folder: Path, path: Path) -> bool:
-    """Whether a folder is this path, or in it."""
-    return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(path))
 
 
 def _address(serve: str | bool) -> tuple[str, int]:
@@ -315,10 +276,3 @@ def _address(serve: str | bool) -> tuple[str, int]:
             f"--serve {serve}: give [HOST:]PORT, as in 0.0.0.0:8765, or put --serve after the sources"
         )
     return host.strip("[]") or "127.0.0.1", int(port)
-
-
-def _bytes(option: str, text: str) -> int:
-    size = _SIZE.fullmatch(text.strip())
-    if size is None:
-        raise ConfigError(f"{option} {text}: give a size, as in 500M or 2G")
-    return int(size[1]) << (10 * " KMGT".index(size[2].upper() or " "))

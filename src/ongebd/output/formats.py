@@ -74,12 +74,13 @@ def open_writers(formats: Sequence[str], directory: str | Path, stem: str, heade
     return writers
 
 
-def protect_sources(paths: Sequence[Path], sources: Sequence[str]) -> None:
+def protect_sources(paths: Sequence[Path], sources: Sequence[str], option: str = "--out") -> None:
     """Refuse to overwrite a source, whatever name, link or letter case it is called by.
 
     Args:
         paths: Files that will be written.
         sources: All sources of the run, also those that come later.
+        option: The command-line option that the error message points to.
 
     Raises:
         ConfigError: One of the paths is one of the sources.
@@ -99,5 +100,5 @@ def protect_sources(paths: Sequence[Path], sources: Sequence[str]) -> None:
             what = "the source itself" if len(sources) == 1 else f"the source {spoken_name(own)}"
             raise ConfigError(
                 f"{printable(str(path))} is {printable(what)} and would be overwritten; write elsewhere,"
-                " see --out"
+                f" see {option}"
             )
