@@ -1,14 +1,15 @@
-"""Grows the trees of the learned methods: targets from ratings, folds by clip, LightGBM's boosting.
+"""Grows the trees of the learned models: targets from ratings, folds by clip, LightGBM's boosting.
 
-A frame's target says how many of a clip's raters see a boundary just before it: 1 within a plateau around the
-time at which a causal detector should speak, 0 beyond a slope. LightGBM's cross-entropy takes such shares as
-they are. See docs/model-card.md for the choice of each number.
+A frame's target is the share of a clip's raters who see a boundary just before it: 1 within a plateau around
+the time at which a causal detector should fire, 0 beyond a slope. LightGBM's cross-entropy accepts shares.
+docs/model-card.md explains the choice of each number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,19 +29,19 @@ class TreeConfig:
     """How trees are grown.
 
     Attributes:
-        lateness: Seconds after a boundary at which a frame's target is in the middle of its plateau: a moment
-            of evidence for what has no look-ahead.
-        plateau: Seconds to each side of it at which the target is whole.
-        slope: Seconds in which it falls to nothing.
+        lateness: Seconds from a boundary to the middle of its targets' plateau: time for evidence where a
+            view has no look-ahead.
+        plateau: Seconds to each side of it at which the target is 1.
+        slope: Seconds in which it falls to 0.
         rounds: Trees of a member.
         leaves: Of a tree, at most.
-        rate: What a tree may correct of what is left.
-        inputs: Share of the inputs that a tree may look at.
-        frames: Share of the frames that it learns from.
+        rate: The learning rate.
+        inputs: Share of the inputs for each tree.
+        frames: Share of the frames for each tree.
         least: Frames in a leaf, at least.
         ridge: Penalty on the leaves' values.
-        members: Ensembles that differ in their seed, whose scores are averaged.
-        longest: Frames of a clip that count; those of longer clips weigh less, so that no clip rules.
+        members: Ensembles with different seeds; their scores are averaged.
+        longest: Frames of a clip that count; frames of longer clips weigh less, so that no clip dominates.
     """
 
     lateness: float = 0.12
@@ -57,18 +58,18 @@ class TreeConfig:
     longest: int = 400
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class RatedClip:
-    """A clip to learn from, or to be scored.
+    """A clip to learn from, or to score.
 
     Attributes:
         name: Of the clip.
         times: Of its frames, seconds, (T,).
         cues: (T, C).
         ratings: Each rater's boundaries, seconds.
-        weight: Of its frames, against those of other clips.
+        weight: Of its frames, relative to other clips.
         group: Clips of one group stay on one side of a split.
-        trainable: Whether its licence lets it be learned from.
+        trainable: Whether its licence allows learning from it.
     """
 
     name: str
@@ -78,24 +79,17 @@ class RatedClip:
     weight: float = 1.0
     group: str = ""
     trainable: bool = True
-    _inputs: list[Floats] = field(default_factory=list, init=False, repr=False)
 
-    @property
+    @cached_property
     def inputs(self) -> Floats:
-        """What a head sees of each frame, (T, 5 C)."""
-        if not self._inputs:
-            context = Context(self.cues.shape[1])
-            self._inputs.append(np.stack([context.update(row) for row in self.cues]))
-        return self._inputs[0]
+        """What the trees see of each frame, (T, 5 C)."""
+        context = Context(self.cues.shape[1])
+        return np.stack([context.update(row) for row in self.cues])
 
-    def counting(self, *, weight: float | None = None, trainable: bool | None = None) -> RatedClip:
-        """The same clip, counting otherwise; what a head sees of it is shared."""
-        other = replace(
-            self,
-            weight=self.weight if weight is None else weight,
-            trainable=self.trainable if trainable is None else trainable,
-        )
-        other._inputs.append(self.inputs)
+    def counting(self, *, weight: float = 1.0, trainable: bool = True) -> RatedClip:
+        """The same clip with another weight or role; the inputs are shared."""
+        other = replace(self, weight=weight, trainable=trainable)
+        other.__dict__["inputs"] = self.inputs
         return other
 
     def targets(self, config: TreeConfig, delay: float) -> Floats:
@@ -114,10 +108,10 @@ def grow(
     """The members of one view.
 
     Args:
-        clips: Those to learn from; of ones that are not trainable nothing is taken.
-        config: How.
+        clips: To learn from; those that are not trainable are skipped.
+        config: How to grow.
         delay: Seconds of look-ahead of this view.
-        seed: Of the choice of inputs and frames; the members count on from it.
+        seed: Of the choice of inputs and frames.
         threads: Of LightGBM; the same number gives the same trees.
 
     Raises:
@@ -130,7 +124,7 @@ def grow(
         raise MissingExtraError.of("lightgbm", "train") from None
     taken = [clip for clip in clips if clip.trainable]
     if not taken:
-        raise ConfigError("no clip may be learned from")
+        raise ConfigError("no clip is trainable")
     inputs = np.concatenate([clip.inputs for clip in taken])
     targets = np.concatenate([clip.targets(config, delay) for clip in taken])
     weights = np.concatenate(
@@ -159,7 +153,7 @@ def grow(
 
 
 def folds_by_clip(clips: Sequence[RatedClip], folds: int, seed: int) -> dict[str, int]:
-    """A fold for each clip: groups stay together, and labelled boundaries are shared out evenly."""
+    """A fold for each clip: groups stay together, and boundaries are spread evenly."""
     groups: dict[str, list[RatedClip]] = {}
     for clip in clips:
         groups.setdefault(clip.group or clip.name, []).append(clip)
@@ -170,7 +164,7 @@ def folds_by_clip(clips: Sequence[RatedClip], folds: int, seed: int) -> dict[str
     }
     held = np.zeros(folds)
     fold_of: dict[str, int] = {}
-    for name in sorted(order, key=lambda name: -round(count[name] / 4)):  # large ones first, else by chance
+    for name in sorted(order, key=lambda name: -round(count[name] / 4)):  # large ones first, then at random
         fold = int(np.argmin(held))
         held[fold] += count[name]
         fold_of |= {clip.name: fold for clip in groups[name]}
@@ -188,26 +182,26 @@ def out_of_fold(
     seed: int = 0,
     threads: int = 1,
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """The score of each frame of each clip by trees that have seen no clip of its fold.
+    """The score of each frame of each clip, in [0, 1], by trees that have seen no clip of its fold.
 
     Args:
         clips: The clips.
         fold_of: From a clip's name to its fold.
         config: How trees are grown.
         delay: Seconds of look-ahead of this view.
-        extra: More to learn from (made footage) where the clips of a fold are scored.
-        beside: More to be scored with the clips of a fold: what was made of them.
+        extra: More clips to learn from (composites) when a fold is scored.
+        beside: More clips to score with a fold: what was made of its clips.
         seed: Of the trees.
         threads: Of LightGBM.
 
     Returns:
-        For each clip's name (T,), each in [0, 1].
+        Arrays (T,) by the clips' names.
     """
     scores: dict[str, npt.NDArray[np.float64]] = {}
     for fold in sorted(set(fold_of.values())):
         others = [clip for clip in clips if fold_of[clip.name] != fold]
         members = grow([*others, *extra(fold)], config, delay=delay, seed=seed, threads=threads)
         for clip in [*(clip for clip in clips if fold_of[clip.name] == fold), *beside(fold)]:
-            said = [np.asarray(member.predict(clip.inputs, num_threads=threads)) for member in members]
-            scores[clip.name] = np.mean(said, axis=0)
+            predicted = [np.asarray(member.predict(clip.inputs, num_threads=threads)) for member in members]
+            scores[clip.name] = np.mean(predicted, axis=0)
     return scores

@@ -34,7 +34,7 @@ BACKBONE = "efficientnet_lite0_whole"
 FPS = 24.0
 FOLDS = 6
 TESTED = ("changes", "unrated")
-"""Sets of composites that are scored: nothing is labelled in them but what was made."""
+"""Sets of composites to score: only made changes are labelled in them."""
 Scores = dict[str, npt.NDArray[np.float64]]
 
 
@@ -49,13 +49,13 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Who learns what.
+    """What one half of the trees learns.
 
     Attributes:
         config: How its trees are grown.
         ratings: Whether it learns from rated clips.
-        composites: The sets of composites that it learns from, and how much their frames weigh.
-        handicap: What is taken off the logarithm of the odds that it sees.
+        composites: The weight of the frames of each set of composites that it learns from.
+        handicap: Subtracted from its log odds.
     """
 
     config: TreeConfig
@@ -64,13 +64,13 @@ class Judge:
     handicap: float = 0.0
 
     def clips(self, material: Material) -> list[RatedClip]:
-        """The real clips; where it does not learn from them, as ones to be scored only."""
+        """The real clips, only to be scored if it doesn't learn from them."""
         if self.ratings:
             return material.clips
         return [clip.counting(trainable=False) for clip in material.clips]
 
     def made(self, material: Material, without: int | None = None) -> list[RatedClip]:
-        """Its composites, but those of a fold."""
+        """Its composites, without those of one fold."""
         return [
             each.clip.counting(weight=self.composites[each.kind])
             for fold, some in material.made.items()
@@ -80,27 +80,27 @@ class Judge:
         ]
 
     def handicapped(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Scores as they count beside those of others."""
+        """Scores with the handicap subtracted."""
         odds = scores / (1 - scores) * np.exp(-self.handicap)
         return np.asarray(odds / (1 + odds))
 
 
 @dataclass(frozen=True)
 class Material:
-    """All that is learned from: real clips, their folds, and the composites of each fold's clips."""
+    """Real clips, their folds, the composites of each fold's clips, and scores out of fold, once computed."""
 
     clips: list[RatedClip]
     labels: LabelSet
     fold_of: dict[str, int]
     made: dict[int, list[Made]]
-    said: dict[tuple[Judge, int], Scores] = field(default_factory=dict)  # out of fold, by judge and view
+    scores: dict[tuple[Judge, int], Scores] = field(default_factory=dict)  # by judge and delay
 
     def tested(self, fold: int) -> list[RatedClip]:
-        """The composites that are scored with a fold."""
+        """The composites to score with a fold."""
         return [each.clip for each in self.made[fold] if each.kind in TESTED]
 
     def quiet(self, fold: int) -> list[Made]:
-        """The composites of a fold in which nothing must fire."""
+        """The composites of a fold in which nothing should fire."""
         return [each for each in self.made[fold] if each.kind == "distractors"]
 
     def all_quiet(self) -> list[RatedClip]:
@@ -108,11 +108,11 @@ class Material:
         return [each.clip for fold in self.made for each in self.quiet(fold)]
 
     def scored_with(self, fold: int) -> list[RatedClip]:
-        """All that is scored with the clips of a fold."""
+        """Everything to score with the clips of a fold."""
         return [*self.tested(fold), *(each.clip for each in self.quiet(fold))]
 
     def tested_labels(self) -> LabelSet:
-        """Of all composites that are scored."""
+        """Of all composites to score."""
         folders = {e.folder for some in self.made.values() for e in some if e.kind in TESTED}
         videos = {}
         for folder in sorted(folders):
@@ -126,7 +126,7 @@ class Material:
         made = {
             fold: [replace(each, clip=change(each.clip)) for each in some] for fold, some in self.made.items()
         }
-        return replace(self, clips=[change(clip) for clip in self.clips], made=made, said={})
+        return replace(self, clips=[change(clip) for clip in self.clips], made=made, scores={})
 
 
 def gather(open_clips: Path, other_clips: Path, ratings: Path, work: Path) -> Material:
@@ -162,18 +162,18 @@ def gather(open_clips: Path, other_clips: Path, ratings: Path, work: Path) -> Ma
 
 
 def open_only(material: Material, folder: Path) -> Material:
-    """The same with nothing to be learned from other clips, and no composite of them."""
+    """The same, learning only from the clips in a folder and their composites."""
     names = {path.stem for path in folder.iterdir()}
     clips = [replace(clip, trainable=clip.trainable and clip.name in names) for clip in material.clips]
     made = {
         fold: [each for each in some if all(Path(c).stem in names for c in clips_in(each))]
         for fold, some in material.made.items()
     }
-    return replace(material, clips=clips, made=made, said={})
+    return replace(material, clips=clips, made=made, scores={})
 
 
 def clips_in(made: Made) -> list[str]:
-    """The file names of what a composite is made of."""
+    """The file names of a composite's clips."""
     return list(read_composites(made.folder).videos[made.clip.name.rpartition("/")[2]].clips)
 
 
@@ -217,7 +217,7 @@ def cues_of(
 
 
 def unrated_by_fold(folder: Path, fold_of: Mapping[str, int]) -> dict[int, list[Path]]:
-    """The open clips that nobody rated: those that share footage stay together, with rated ones of theirs."""
+    """The open clips without ratings. Clips that share footage are in one fold, rated ones too."""
     groups: dict[str, list[Path]] = {}
     for path in sorted(folder.iterdir()):
         if path.suffix != ".csv":
@@ -230,15 +230,15 @@ def unrated_by_fold(folder: Path, fold_of: Mapping[str, int]) -> dict[int, list[
 
 
 def composite_configs(fold: int) -> dict[str, ComposeConfig]:
-    """What is made of each fold's clips.
+    """The sets of composites for each fold.
 
-    *changes*: the ratings' boundaries are kept out, so all that happens is made. *events*: those that half
-    of the raters saw are kept, as boundaries. *unrated*: of clips without ratings (ten of them show one
-    setting: another action in it). *distractors*: what must not fire, over standing pictures.
+    *changes*: rated boundaries are cut out, so all changes are made. *events*: boundaries that half of the
+    raters saw are kept. *unrated*: clips without ratings (ten of them show one setting, with different
+    actions). *distractors*: changes that must not fire, over still pictures.
     """
     usual = ComposeConfig(split="all", seconds=(8, 24))
     made = ",".join(kind for kind in BOUNDARY_KINDS if kind != "natural")
-    still = ",".join(kind for kind in DISTRACTOR_KINDS if kind != "freeze")  # which a standing picture hides
+    still = ",".join(kind for kind in DISTRACTOR_KINDS if kind != "freeze")  # which a still picture hides
     return {
         "changes": replace(usual, seed=300 + fold, videos=16, boundaries=made),
         "events": replace(usual, seed=350 + fold, videos=16),
@@ -258,7 +258,7 @@ def composite_configs(fold: int) -> dict[str, ComposeConfig]:
 def composites_of(
     fold: int, rated: Sequence[Path], unrated: Sequence[Path], labels: LabelSet, work: Path
 ) -> Iterable[Made]:
-    """All composites of a fold, made where they are not there."""
+    """All composites of a fold; missing ones are made."""
     of = {"changes": rated, "events": rated, "unrated": unrated, "distractors": [*rated, *unrated]}
     for kind, config in composite_configs(fold).items():
         out = work / "composites" / f"fold{fold}-{kind}"
@@ -267,7 +267,7 @@ def composites_of(
                 library = read_clips(of[kind], labels=labels, keep_labelled=kind == "events")
                 for _ in compose(library, config, out):
                     pass
-            except OngebdError as problem:  # too little to show, say
+            except OngebdError as problem:  # too few clips, say
                 print(f"fold {fold}, {kind}: {problem}", file=sys.stderr)
                 continue
         if (out / "composites.json").exists():
@@ -275,7 +275,7 @@ def composites_of(
 
 
 def composite_clips(folder: Path, kind: str, work: Path) -> Iterable[Made]:
-    """Composites as clips of one rater, who knows."""
+    """Composites as clips with one rater, who is always right."""
     for video in read_composites(folder).videos.values():
         times, cues = cues_of(Path(video.path), work)
         boundaries = np.array([each.time for each in video.boundaries])
@@ -284,15 +284,15 @@ def composite_clips(folder: Path, kind: str, work: Path) -> Iterable[Made]:
 
 def alarms(quiet: Mapping[int, Sequence[Made]], found: Mapping[str, Sequence[float]]) -> str:
     """False alarms by kind of distractor, in it or within half a second after it: "flash 2 of 29", say."""
-    rung: Counter[str] = Counter()
+    fired: Counter[str] = Counter()
     count: Counter[str] = Counter()
     for each in (each for some in quiet.values() for each in some):
         video = read_composites(each.folder).videos[each.clip.name.rpartition("/")[2]]
         count.update(distractor.kind for distractor in video.distractors)
         for time in found[each.clip.name]:
             near = [d.kind for d in video.distractors if d.start <= time <= d.end + 0.5]
-            rung[near[0] if near else "nothing"] += 1
-    return ", ".join(f"{kind} {rung[kind]} of {count[kind]}" for kind in sorted({*rung, *count}))
+            fired[near[0] if near else "nothing"] += 1
+    return ", ".join(f"{kind} {fired[kind]} of {count[kind]}" for kind in sorted({*fired, *count}))
 
 
 def without(material: Material, *groups: str) -> Material:

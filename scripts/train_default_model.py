@@ -2,12 +2,12 @@
 
     python scripts/train_default_model.py --open DIR --other DIR --labels RATINGS.json --work DIR [--out DIR]
 
-DIR holds the clips with their `clips.csv` (columns file, licence). Trees see cues alone: errors of many
-horizons and motion. There are two judges: one of events, who learns from the ratings of all clips whose
-licence bears no NC, and one of changes, who learns from composites of the same clips. Who of the two sees
-more is believed. Scores are cross-validated by clip, on real clips and on composites: those of a fold are
-made of its clips alone, so that no clip is on both sides. What takes long, cues and composites, is kept in
-`--work`; what was found out of fold goes to its folder out-of-fold, for the benchmarks to read.
+DIR holds the clips with their `clips.csv` (columns file, licence). The trees see only cues: errors of many
+horizons and motion. There are two judges. One learns events, from the ratings of all clips whose licence has
+no NC; the other learns changes, from composites of the same clips. The higher score of the two counts. Scores
+are cross-validated by clip, on real clips and on composites; a fold's composites are made of its clips alone,
+so no clip is on both sides. Cues and composites take long and are kept in `--work`; its folder out-of-fold
+gets the boundaries found out of fold, for the benchmarks.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ CHANGES = Judge(
     composites={"changes": 1.0, "events": 1.0, "unrated": 1.0, "distractors": 4.0},
     handicap=float(np.log(0.76 / 0.24)),
 )
-"""What is made is sure, what raters see is not: 0.5 of the judge of changes counts as much as 0.24 of the
-judge of events, about the threshold that is best for each of them alone."""
+"""Made changes are certain, ratings are not: 0.5 by the judge of changes counts like 0.24 by the judge of
+events. These are about the best thresholds for each of them alone."""
 JUDGES = (EVENTS, CHANGES)
 
 
@@ -94,17 +94,17 @@ def main() -> int:
 
 def cross_validate(material: Material, judges: Sequence[Judge], delays: Sequence[int]) -> Scores:
     """Each frame's score by trees that saw neither its clip nor anything made of its fold's clips."""
-    said = []
+    views = []
     for delay in delays:
-        views = [out_of_fold_by(material, judge, delay) for judge in judges]
-        said.append({name: np.max([view[name] for view in views], axis=0) for name in views[0]})
-    return {name: at_each_frame([each[name] for each in said], delays) for name in said[0]}
+        scores = [out_of_fold_by(material, judge, delay) for judge in judges]
+        views.append({name: np.max([each[name] for each in scores], axis=0) for name in scores[0]})
+    return {name: at_each_frame([view[name] for view in views], delays) for name in views[0]}
 
 
 def out_of_fold_by(material: Material, judge: Judge, delay: int) -> Scores:
-    """What one judge says; kept, for it takes long."""
-    if (judge, delay) not in material.said:
-        material.said[judge, delay] = {
+    """The scores of one judge; kept, because they take long."""
+    if (judge, delay) not in material.scores:
+        material.scores[judge, delay] = {
             name: judge.handicapped(scores)
             for name, scores in out_of_fold(
                 judge.clips(material),
@@ -116,15 +116,15 @@ def out_of_fold_by(material: Material, judge: Judge, delay: int) -> Scores:
                 threads=2,
             ).items()
         }
-    return material.said[judge, delay]
+    return material.scores[judge, delay]
 
 
 def at_each_frame(views: Sequence[npt.NDArray[np.float64]], delays: Sequence[int]) -> npt.NDArray[np.float64]:
-    """The mean of what the views say of each frame, those that have spoken before the end."""
+    """The mean of the views' scores of each frame; near the end, of those that have one."""
     total, count = np.zeros(len(views[0])), np.zeros(len(views[0]))
-    for said, delay in zip(views, delays, strict=True):
-        reach = max(len(said) - delay, 0)
-        total[:reach] += said[delay:]
+    for scores, delay in zip(views, delays, strict=True):
+        reach = max(len(scores) - delay, 0)
+        total[:reach] += scores[delay:]
         count[:reach] += 1
     return total / np.maximum(count, 1)
 
@@ -132,7 +132,7 @@ def at_each_frame(views: Sequence[npt.NDArray[np.float64]], delays: Sequence[int
 def boundaries(
     times: npt.NDArray[np.float64], scores: npt.NDArray[np.float64], threshold: float
 ) -> list[float]:
-    """What a stream with these settings would report, by its own head and runs."""
+    """The boundaries of a stream with these settings, by its own head and runs."""
     config = StreamConfig(head="hysteresis", threshold=threshold, **SETTINGS)
     head, runs = config.new_head(), config.runs()
     found = []
@@ -153,17 +153,17 @@ def score(labels: LabelSet, found: Mapping[str, list[float]]) -> npt.NDArray[np.
 
 
 def detections(clips: Iterable[RatedClip], scores: Scores, threshold: float) -> dict[str, list[float]]:
-    """Of every clip, or composite."""
+    """Of every clip or composite."""
     return {clip.name: boundaries(clip.times, scores[clip.name], threshold) for clip in clips}
 
 
 def report(
     name: str, material: Material, scores: Scores, delays: Sequence[int]
 ) -> tuple[dict[str, list[float]], dict[str, list[float]], float]:
-    """Cross-validated figures: judged at the threshold that is best on the real clips of other folds.
+    """Print cross-validated figures, at the threshold that is best on the real clips of the other folds.
 
     Returns:
-        What was found in the clips and in the composites, and the threshold that is best on all clips.
+        The boundaries in the clips and in the composites, and the best threshold on all clips.
     """
     every = {float(threshold): detections(material.clips, scores, float(threshold)) for threshold in GRID}
     taken: dict[str, list[float]] = {}
@@ -184,18 +184,18 @@ def report(
     at_best = score(labels, detections(made, scores, float(high)))
     print(f" (at the threshold that is best for them, {high}: {line(at_best)})")
     quiet = {place: material.quiet(place) for place in material.made}
-    rung = alarms(quiet, {c.name: boundaries(c.times, scores[c.name], best) for c in material.all_quiet()})
-    print(f"  alarms: {rung}", flush=True)
+    alarm = alarms(quiet, {c.name: boundaries(c.times, scores[c.name], best) for c in material.all_quiet()})
+    print(f"  alarms: {alarm}", flush=True)
     return taken, in_made, best
 
 
 def worth(labels: LabelSet, found: Mapping[str, list[float]]) -> float:
-    """What a threshold is chosen by: F1 at 0.25 s and at 0.5 s, added up."""
+    """The figure that chooses a threshold: the sum of F1 at 0.25 s and at 0.5 s."""
     return float(score(labels, found)[1:3].sum())
 
 
 def line(f1: Iterable[float]) -> str:
-    """F1 at the tolerances, in short."""
+    """F1 at the tolerances, in one line."""
     return " / ".join(f"{value:.3f}" for value in f1)
 
 
@@ -248,7 +248,7 @@ def write(
 
 
 def ablate(material: Material) -> None:
-    """One ingredient left out, or changed, at a time; real clips and composites, cross-validated."""
+    """Print figures with one ingredient left out or changed at a time."""
 
     def both(**changes: Any) -> tuple[Judge, ...]:
         return tuple(replace(judge, config=replace(judge.config, **changes)) for judge in JUDGES)

@@ -1,6 +1,6 @@
-"""From trees that LightGBM grew to the weights of a learned method.
+"""From trees that LightGBM grew to the weights of a learned model.
 
-LightGBM itself is needed by who trains, not here: what is read is what `Booster.dump_model()` returns.
+LightGBM isn't needed here: the input is what `Booster.dump_model()` returns.
 """
 
 from __future__ import annotations
@@ -25,23 +25,21 @@ _OBJECTIVES = ("cross_entropy", "xentropy", "binary sigmoid:1")
 def forest_from_lightgbm(
     views: Sequence[Sequence[Sequence[Mapping[str, Any]]]], handicaps: Sequence[float] | None = None
 ) -> Forest:
-    """The trees of some boosters.
+    """The trees of boosters as one forest.
 
     Args:
-        views: For each view its judges, for each of them its members: what `Booster.dump_model()` returned
-            for each of these.
-        handicaps: Of each judge of a view, what is taken off the logarithm of the odds that each of its
-            members sees; none if not given.
+        views: For each view its judges, for each judge its members, as returned by `Booster.dump_model()`.
+        handicaps: For each judge of a view, what to subtract from its members' log odds; default none.
 
     Returns:
-        A forest whose scores are, for each view, the largest mean of a judge's members' predictions.
+        A forest whose score in each view is the largest mean of a judge's members' predictions.
 
     Raises:
-        ConfigError: A booster is of a kind whose predictions would not be those of the forest.
+        ConfigError: A booster's predictions would differ from the forest's.
     """
     judges = [(number, place, judge) for number, view in enumerate(views) for place, judge in enumerate(view)]
     members = [
-        _less(_trees(dump), handicaps[place] if handicaps else 0.0)
+        _with_handicap(_trees(dump), handicaps[place] if handicaps else 0.0)
         for _, place, judge in judges
         for dump in judge
     ]
@@ -64,31 +62,23 @@ def write_weights(
     latency: int,
     settings: Mapping[str, float],
     sensitivities: Sequence[tuple[float, float]],
-    licence: str = "Apache-2.0",
-    backbone: str = "efficientnet_lite0_whole",
-    fps: float = 24.0,
-    notes: Mapping[str, Any] | None = None,
 ) -> LearnedModel:
-    """Write `NAME.npz` and the `NAME.json` that describes it, and read them again.
+    """Write `NAME.npz` and the `NAME.json` that describes it, and read them back.
 
     Args:
-        folder: Where to; `src/ongebd/estimator/weights` for those that come with the package.
-        name: The model's.
+        folder: Where to write; `src/ongebd/estimator/weights` for the models in the package.
+        name: Of the model.
         forest: Its trees.
-        what: What it is, in words.
-        trained_on: On what, in a few words.
+        what: A short description.
+        trained_on: The data, in a few words.
         groups: Of the cues.
         delays: Of each view, in frames.
         latency: Frames of future that a score waits for, at least the largest delay.
         settings: Of a stream: min_gap and max_run in seconds, rearm.
-        sensitivities: (sensitivity, threshold), by rising sensitivity; there must be one of 0.5, the default.
-        licence: Of the weights.
-        backbone: The name of the backbone.
-        fps: Frames a second.
-        notes: What else should stand in the description.
+        sensitivities: (sensitivity, threshold), by rising sensitivity; 0.5, the default, must be among them.
 
     Raises:
-        ConfigError: What was written cannot be used.
+        ConfigError: The written files can't be used.
     """
     forest.save(folder / f"{name}.npz")
     about = {
@@ -96,11 +86,11 @@ def write_weights(
         "name": name,
         "what": what,
         "trained_on": trained_on,
-        "licence": licence,
+        "licence": "Apache-2.0",
         "date": date.today().isoformat(),
         "sha256": hashlib.sha256((folder / f"{name}.npz").read_bytes()).hexdigest(),
-        "backbone": backbone,
-        "fps": fps,
+        "backbone": "efficientnet_lite0_whole",
+        "fps": 24.0,
         "latency": latency,
         "delays": list(delays),
         "settings": dict(settings),
@@ -109,7 +99,6 @@ def write_weights(
         "trees": len(forest.root),
         "members": len(forest.judge),
         "judges": len(forest.view),
-        **(notes or {}),
         "groups": list(groups),
         "inputs": len(context_names(cue_names(groups))),
         "cues": list(cue_names(groups)),
@@ -119,8 +108,8 @@ def write_weights(
     return LearnedModel.read(folder, name)
 
 
-def _less(trees: list[Tree], handicap: float) -> list[Tree]:
-    """The same member, less sure by a handicap: it is taken off the leaves of the first tree."""
+def _with_handicap(trees: list[Tree], handicap: float) -> list[Tree]:
+    """The same member with a handicap subtracted from the leaves of the first tree."""
     feature, threshold, left, right, value = (np.asarray(column) for column in trees[0])
     leaves = left == np.arange(len(left))
     return [(feature, threshold, left, right, np.where(leaves, value - handicap, 0.0)), *trees[1:]]
@@ -129,14 +118,16 @@ def _less(trees: list[Tree], handicap: float) -> list[Tree]:
 def _trees(dump: Mapping[str, Any]) -> list[Tree]:
     objective = str(dump.get("objective", ""))
     if objective not in _OBJECTIVES:
-        raise ConfigError(f"LightGBM: objective {objective!r}, but only {', '.join(_OBJECTIVES)} are known")
+        raise ConfigError(
+            f"LightGBM: objective {objective!r}, but only {', '.join(_OBJECTIVES)} are supported"
+        )
     if dump.get("average_output") or dump.get("num_tree_per_iteration", 1) != 1:
-        raise ConfigError("LightGBM: averaged trees, or several classes, are not known here")
+        raise ConfigError("LightGBM: averaged trees and several classes are not supported")
     return [_tree(tree["tree_structure"]) for tree in dump["tree_info"]]
 
 
 def _tree(top: Mapping[str, Any]) -> Tree:
-    """One tree's nodes in the order in which they are met, the root first."""
+    """One tree's nodes, depth first from the root."""
     nodes: list[tuple[int, float, int, int, float]] = []
 
     def add(node: Mapping[str, Any]) -> int:
@@ -147,7 +138,7 @@ def _tree(top: Mapping[str, Any]) -> Tree:
         if node["decision_type"] != "<=" or node["missing_type"] != "None":
             raise ConfigError(
                 f"LightGBM: a split by {node['decision_type']} with missing {node['missing_type']};"
-                " only <= and none are known here"
+                " only <= and None are supported"
             )
         nodes.append((0, 0.0, at, at, 0.0))
         left, right = add(node["left_child"]), add(node["right_child"])

@@ -11,12 +11,11 @@ from ongebd.cli.tables import print_tables
 from ongebd.common.text import printable
 from ongebd.data.labels import read_ids, read_labels
 from ongebd.data.predictions import read_predictions
+from ongebd.lab.evaluation.evaluation import EvaluationConfig, step_count
 from ongebd.lab.evaluation.evaluation import evaluate as run_evaluation
-from ongebd.lab.evaluation.evaluation import step_count
 from ongebd.lab.evaluation.report import REPORT_FILES, check_folder, write_report
 from ongebd.lab.evaluation.report_tables import headline, report_tables
 from ongebd.lab.evaluation.report_values import report_values
-from ongebd.lab.evaluation.system import EvaluationConfig
 from ongebd.output import protect_sources
 
 

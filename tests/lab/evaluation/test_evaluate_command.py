@@ -401,7 +401,7 @@ def test_a_report_is_never_written_over_what_was_read_for_it(
     arguments = [str(part) for pair in given.items() for part in pair]
     assert main(["evaluate", *arguments, "--resamples", "0", "--out", str(folder)]) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
-    assert "would be written over" in line
+    assert "would be overwritten" in line
     assert (folder / name).read_bytes() == content
     assert [path.name for path in folder.iterdir()] == [name]
 

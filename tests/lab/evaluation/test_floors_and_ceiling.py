@@ -39,7 +39,7 @@ def test_a_clock_strikes_inside_the_video_only(duration: float, period: float) -
 
 
 def test_a_clock_without_a_period_is_refused() -> None:
-    with pytest.raises(ConfigError, match="period must be above 0 0"):
+    with pytest.raises(ConfigError, match="period must be above 0"):
         clock_times(10.0, 0.0)
 
 

@@ -18,7 +18,7 @@ import torch
 import ongebd
 from ongebd.data.labelled import label_videos
 from ongebd.data.synthetic import SyntheticConfig, make_synthetic
-from ongebd.detector.trained import load_trained
+from ongebd.detector.trained import read_about, read_shape
 from ongebd.errors import ConfigError
 from ongebd.lab.evaluation import relative_distance
 from ongebd.lab.training.batches import DeviceFeatures
@@ -58,7 +58,7 @@ def test_est_rest_and_obd_find_the_changes_to_two_frames(tmp_path: Path) -> None
     store, labels = make_synthetic(SyntheticConfig(videos=20, gradual=0.3, seed=99))
     videos = label_videos(store, labels).videos
     errors = errors_of_model(trained.model, videos, DeviceFeatures(videos, CPU), CPU)
-    settings = load_trained(tmp_path / "out" / "model").settings
+    settings = read_about(tmp_path / "out" / "model").settings
     assert settings.tau is not None
     predictions = predictions_at(judge(videos, errors, settings), settings.tau, settings)
     two_frames = 2.01 / 24 / 10  # of videos of ten seconds
@@ -92,7 +92,7 @@ def test_each_row_of_the_component_ablation_runs(
     assert (own.at_paper_tau is None) == (not obd)
     model = Path(config.out) / "model"
     if est or rest:
-        settings = load_trained(model).settings
+        settings = read_about(model).settings
         assert (settings.head, settings.threshold) == ((None, None) if obd else ("threshold", own.threshold))
     else:
         with pytest.raises(ConfigError, match="classifier"):
@@ -108,7 +108,7 @@ def test_without_any_loss_there_is_nothing_for_the_discriminator(config: TrainCo
 def test_the_other_distances_train(config: TrainConfig, dataset: Dataset, metric: Any) -> None:
     trained = train(replace(config, metric=metric, epochs=1, min_error=0.0, min_std=0.0), dataset=dataset)
     assert all(value.isfinite().all() for value in trained.last.values())
-    assert load_trained(Path(config.out) / "model").shape.metric == metric
+    assert read_shape(Path(config.out) / "model").metric == metric
 
 
 @pytest.mark.slow

@@ -11,10 +11,9 @@ from ongebd.data.numbers import FloatArray
 from ongebd.lab.evaluation.bootstrap import Interval
 from ongebd.lab.evaluation.counts import Scores
 from ongebd.lab.evaluation.delay import ALLOWED_DELAYS, DELAY_TOLERANCE, false_alarms_per_hour
-from ongebd.lab.evaluation.evaluation import Evaluation
+from ongebd.lab.evaluation.evaluation import Evaluation, SystemResult
 from ongebd.lab.evaluation.figures import ABSOLUTE, ABSOLUTE_PART, RELATIVE_PART, figure_values
 from ongebd.lab.evaluation.relative_distance import THRESHOLDS
-from ongebd.lab.evaluation.system import SystemResult
 
 Values = dict[str, Any]
 

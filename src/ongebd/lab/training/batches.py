@@ -65,7 +65,6 @@ class DeviceFeatures:
             row = end
 
     def stream(self, rows: Iterator[IntArray]) -> Generator[Tensor, None, None]:
-        """See `Features.stream`."""
         for each in rows:
             yield self.features[to_device(each, self.device)]
 
@@ -80,7 +79,6 @@ class HostFeatures:
         self._pin = device.type == "cuda"
 
     def stream(self, rows: Iterator[IntArray]) -> Generator[Tensor, None, None]:
-        """See `Features.stream`."""
         taken = prefetch((self.take(each) for each in rows), ahead=_AHEAD, name="ongebd-features")
         with closing(taken) as batches:
             for batch in batches:

@@ -155,8 +155,7 @@ class TrainConfig:
         if self.select_by not in FIGURES:
             raise ConfigError(f"select_by must be one of {', '.join(FIGURES)}, not {self.select_by!r}")
         # These are needed only after hours of training; making them raises an error now.
-        stream = self.stream(24.0, 1.0 if self.tau is None else self.tau)
-        stream.discriminator(), stream.runs()
+        self.stream(24.0, 1.0 if self.tau is None else self.tau)
         self.model(2048)
 
     @property

@@ -27,8 +27,8 @@ class Dataset:
         dim: D.
         fps: Frames per second.
         labels: Of all videos.
-        training: The training videos.
-        validation: The validation videos.
+        training: Videos.
+        validation: Videos.
         tape: The training videos as runs.
         notes: What was left out, one line each.
     """

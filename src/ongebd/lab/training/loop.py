@@ -42,11 +42,9 @@ class Watcher(Protocol):
 class Quiet:
     """A watcher that shows nothing."""
 
-    def say(self, line: str) -> None:
-        """Nothing."""
+    def say(self, line: str) -> None: ...
 
-    def step(self, epoch: int, step: int, steps: int, loss: float, windows_per_second: float) -> None:
-        """Nothing."""
+    def step(self, epoch: int, step: int, steps: int, loss: float, windows_per_second: float) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

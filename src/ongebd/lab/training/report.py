@@ -21,10 +21,9 @@ from ongebd import __version__
 from ongebd.common.lettering import lettering
 from ongebd.common.tables import NOTHING, Table, markdown
 from ongebd.errors import os_errors
-from ongebd.lab.evaluation.evaluation import Evaluation, evaluate
+from ongebd.lab.evaluation.evaluation import Evaluation, EvaluationConfig, best_floor, evaluate
 from ongebd.lab.evaluation.figures import FIGURES
 from ongebd.lab.evaluation.report import write_report
-from ongebd.lab.evaluation.system import EvaluationConfig, best_floor
 from ongebd.lab.training.batches import Features
 from ongebd.lab.training.checkpoint import Progress
 from ongebd.lab.training.config import ESTIMATOR, TrainConfig
@@ -65,17 +64,7 @@ def make_report(
     device: torch.device,
     progress: Progress,
 ) -> Report:
-    """Validate the network and the naive anticipators on all validation videos.
-
-    Args:
-        config: The training's.
-        dataset: Its data.
-        task: What was trained.
-        network: The network.
-        features: Of the validation videos.
-        device: Of the features and the network.
-        progress: The history.
-    """
+    """Validate the network and the naive anticipators on all validation videos, which have the features."""
     videos, settings = dataset.validation, config.stream(dataset.fps, PAPER_TAU)
     judged = {task.name: (task.scores(network, videos, features, device), config.obd)}
     for name in NAIVE:

@@ -113,17 +113,14 @@ class EstimatorTask(Task):
         super().__init__(config, "classifier" if config.is_baseline else "cea", config.balanced)
 
     def network(self, dim: int) -> nn.Module:
-        """See `Task`."""
         return ConsistentEventAnticipator(self.config.model(dim))
 
     def optimizer(self, network: nn.Module, device: torch.device) -> torch.optim.Optimizer:
-        """See `Task`."""
         lr, weight_decay = self.config.lr, self.config.weight_decay
         fused = device.type == "cuda"
         return torch.optim.AdamW(network.parameters(), lr=lr, weight_decay=weight_decay, fused=fused)
 
     def objective(self, network: ConsistentEventAnticipator) -> nn.Module:
-        """See `Task`."""
         return Objective(network, self.config)
 
     def scores(
@@ -133,7 +130,6 @@ class EstimatorTask(Task):
         features: Features,
         device: torch.device,
     ) -> list[FloatArray]:
-        """See `Task`."""
         return errors_of_model(network, videos, features, device)
 
     def write(self, folder: Path, network: ConsistentEventAnticipator) -> None:
@@ -145,11 +141,9 @@ class EstimatorTask(Task):
             export_onnx(network, folder / ONNX_FILE)
 
     def load(self, folder: Path) -> nn.Module:
-        """See `Task`."""
         return ConsistentEventAnticipator.from_pretrained(folder)
 
     def about(self, network: ConsistentEventAnticipator) -> dict[str, Any]:
-        """See `Task`."""
         return {"parameters": parameter_count(network), **network.config.to_dict()}
 
 
@@ -204,12 +198,10 @@ class BaselineTask(Task):
         super().__init__(config, config.method, balanced=False)  # as published
 
     def network(self, dim: int) -> nn.Module:
-        """See `Task`."""
         shape = network_shape(self.config.method, self.config.network_settings(), dim=dim)
         return make_network(self.config.method, shape)
 
     def optimizer(self, network: OnlineNetwork[Any], device: torch.device) -> torch.optim.Optimizer:
-        """See `Task`."""
         config, recipe = self.config, network.recipe
         if not config.own_recipe:
             # Not Adam, where a weight decay of this size is a pull on the gradient that silences the network.
@@ -228,7 +220,6 @@ class BaselineTask(Task):
         return optimizer
 
     def objective(self, network: OnlineNetwork[Any]) -> nn.Module:
-        """See `Task`."""
         return BaselineObjective(network)
 
     def scores(
@@ -238,20 +229,16 @@ class BaselineTask(Task):
         features: Features,
         device: torch.device,
     ) -> list[FloatArray]:
-        """See `Task`."""
         del device
         return probabilities_of_baseline(network, videos, features)
 
     def write(self, folder: Path, network: OnlineNetwork[Any]) -> None:
-        """See `Task`."""
         save_network(folder, network)
 
     def load(self, folder: Path) -> nn.Module:
-        """See `Task`."""
         return load_network(folder)
 
     def about(self, network: Any) -> dict[str, Any]:
-        """See `Task`."""
         return {"method": self.name, "parameters": parameter_count(network), **asdict(network.shape)}
 
 

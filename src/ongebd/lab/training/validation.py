@@ -152,7 +152,7 @@ def validate(
     select_by: str,
     obd: bool = True,
 ) -> Validated:
-    """Find an anticipator's best threshold, and its figures there.
+    """Find an anticipator's best threshold by one of `FIGURES`, and its figures there.
 
     Args:
         name: Of the anticipator.
@@ -160,7 +160,7 @@ def validate(
         errors: ε of their frames.
         labels: Of these videos at least.
         config: Settings of the stream; its τ doesn't matter.
-        select_by: One of `FIGURES`.
+        select_by: The figure.
         obd: Through the discriminator; otherwise by a fixed threshold on the error.
 
     Raises:
