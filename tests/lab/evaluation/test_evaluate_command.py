@@ -373,7 +373,7 @@ def test_a_full_standard_output_is_said_in_one_line_beside_a_whole_report(files:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
     lines = done.stderr.splitlines()
-    assert lines[-1].startswith("ongebd: cannot write to standard output: No space left")
+    assert lines[-1].startswith("ongebd: can't write to standard output: No space left")
     assert all(line.startswith("wrote ") for line in lines[:-1])
     assert {file.name for file in files["report"].iterdir()} == {Path(line[6:]).name for line in lines[:-1]}
 
