@@ -1,1 +1,1 @@
-"""What the benchmarks on footage share: methods by name, what they find, scores, tables."""
+"""Shared by the benchmarks on real clips and on composites."""

@@ -1,29 +1,31 @@
-"""F1 at absolute tolerances by the project's evaluation, floors, delay, and 95 % intervals over videos."""
+"""Scores by the project's evaluation, floors, recall by kind and false alarms, with 95 % intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from footage.listening import Found
-from ongebd.data import LabelSet
+from footage.methods import Found
+from ongebd.data import LabelSet, PredictionSet, VideoPrediction
 from ongebd.data.numbers import FloatArray
-from ongebd.data.prediction_set import PredictionSet, VideoPrediction
+from ongebd.lab.composites import CompositeBoundary, CompositeDistractor, CompositeVideo
+from ongebd.lab.composites.config import BOUNDARY_KINDS
 from ongebd.lab.evaluation.bootstrap import Interval, resampled_scores, resampled_sums
 from ongebd.lab.evaluation.ceiling import each_annotator
 from ongebd.lab.evaluation.comparison import Comparison, compare
 from ongebd.lab.evaluation.counts import Counts
-from ongebd.lab.evaluation.delay import measure_delays
 from ongebd.lab.evaluation.figures import ABSOLUTE, ABSOLUTE_PART
 from ongebd.lab.evaluation.floors import clock_periods, clock_times
+from ongebd.lab.evaluation.matching import greedy_match
 
 RESAMPLES = 2000
 SEED = 0
 RANDOM_SEEDS = 20
+AFTER = 0.5
+"""Seconds after a distractor in which a detection still counts as caused by it."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,7 @@ class Figure:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A line of a table of scores.
-
-    Attributes:
-        name: What was scored.
-        counts: Of each video at each tolerance of `ABSOLUTE`, (V, T).
-        detail: What is to be said of it.
-    """
+    """A line of a table: counts of each video at each tolerance of `ABSOLUTE`, (V, T), and a remark."""
 
     name: str
     counts: Counts
@@ -56,10 +52,9 @@ class Row:
     def f1(self) -> list[Figure]:
         """At each tolerance."""
         samples, _ = resampled_scores({"": self.counts}, RESAMPLES, SEED, np.zeros(len(self.counts.tp)))
-        values = self.counts.totals().f1
+        drawn = samples[""].f1
         return [
-            Figure(float(value), Interval.of(samples[""].f1[:, column]))
-            for column, value in enumerate(values)
+            Figure(float(value), Interval.of(drawn[:, k])) for k, value in enumerate(self.counts.totals().f1)
         ]
 
     def at(self, tolerance: float) -> tuple[float, float, float]:
@@ -69,34 +64,14 @@ class Row:
 
     def as_json(self) -> dict[str, Any]:
         """For the JSON."""
-        totals = self.counts.totals()
-        return {
-            "detail": self.detail,
-            "f1": {str(t): each.as_json() for t, each in zip(ABSOLUTE, self.f1(), strict=True)},
-            "precision": dict(zip(map(str, ABSOLUTE), totals.precision.tolist(), strict=True)),
-            "recall": dict(zip(map(str, ABSOLUTE), totals.recall.tolist(), strict=True)),
-        }
+        f1 = {str(t): each.as_json() for t, each in zip(ABSOLUTE, self.f1(), strict=True)}
+        return {"detail": self.detail, "f1": f1}
 
 
-def prediction_set(found: Mapping[str, Found], moment: str = "centre") -> PredictionSet:
-    """The same as a prediction set; an onset is known when it was told."""
-    if moment == "centre":
-        return PredictionSet(
-            {n: VideoPrediction(f.times, _known(f.decided), f.onsets) for n, f in found.items()}
-        )
-    onsets = {
-        n: VideoPrediction(f.onsets, None if f.told is None else _known(f.told)) for n, f in found.items()
-    }
-    return PredictionSet(onsets, moment="onset")
-
-
-def _known(moments: FloatArray | None) -> FloatArray | None:
-    return None if moments is None or np.isnan(moments).any() else moments
-
-
-def comparison_of(labels: LabelSet, found: Mapping[str, Found], moment: str = "centre") -> Comparison:
+def comparison_of(labels: LabelSet, found: Found, moment: str = "centre") -> Comparison:
     """All labelled videos against what was found in them."""
-    return compare(labels, prediction_set(found, moment), min_consistency=None)
+    predictions = PredictionSet(dict(found)).at(moment)  # type: ignore[arg-type]
+    return compare(labels, predictions, min_consistency=None)
 
 
 def count(comparison: Comparison) -> Counts:
@@ -104,38 +79,35 @@ def count(comparison: Comparison) -> Counts:
     return comparison.count(comparison.absolute_tolerances(ABSOLUTE))
 
 
-def row(
-    name: str, labels: LabelSet, found: Mapping[str, Found], moment: str = "centre", detail: str = ""
-) -> Row:
+def row(name: str, labels: LabelSet, found: Found, moment: str = "centre", detail: str = "") -> Row:
     """The scores of one method."""
     return Row(name, count(comparison_of(labels, found, moment)), detail)
 
 
-def nothing_found(labels: LabelSet) -> dict[str, Found]:
-    """An empty result for every video: the base for floors."""
-    empty = np.zeros(0)
-    return {name: Found(empty, empty, empty, empty) for name in labels.videos}
+def _nothing(labels: LabelSet) -> Comparison:
+    return comparison_of(labels, {name: VideoPrediction(np.zeros(0)) for name in labels.videos})
 
 
 def clock_row(labels: LabelSet) -> tuple[Row, list[float]]:
     """The clock, at its best period for each tolerance, and those periods."""
-    base = comparison_of(labels, nothing_found(labels))
+    base = _nothing(labels)
     tried = {
         period: count(base.with_detections([clock_times(length, period) for length in base.limits]))
         for period in clock_periods(base)
     }
-    best = [
-        max(tried, key=lambda period: float(tried[period].totals().f1[column]))
-        for column in range(len(ABSOLUTE))
-    ]
-    counts = columns_of([tried[period] for period in best])
+    best = [max(tried, key=lambda period: float(tried[period].totals().f1[k])) for k in range(len(ABSOLUTE))]
+
+    def column(part: str) -> Any:
+        return np.stack([getattr(tried[period], part)[:, k] for k, period in enumerate(best)], axis=1)
+
+    counts = Counts(column("tp"), column("positives"), column("detections"), column("annotator"))
     detail = ", ".join(f"{period:g} s at ±{t:g}" for period, t in zip(best, ABSOLUTE, strict=True))
     return Row("clock, best period for each tolerance", counts, f"periods: {detail}"), best
 
 
 def random_row(labels: LabelSet) -> Row:
-    """As many points in all as the annotators mark on average, anywhere; counts of several seeds summed."""
-    base = comparison_of(labels, nothing_found(labels))
+    """As many points as the annotators mark on average, anywhere; counts of several seeds summed."""
+    base = _nothing(labels)
     marked = np.mean([len(times) for video in base.annotators for times in video]) * len(base)
     rate = float(marked / base.limits.sum())
     runs = []
@@ -143,83 +115,137 @@ def random_row(labels: LabelSet) -> Row:
         draw = np.random.default_rng((SEED, seed))
         points = [np.sort(draw.uniform(0, length, draw.poisson(rate * length))) for length in base.limits]
         runs.append(count(base.with_detections(points)))
-    total = replace(
-        runs[0],
-        **{part: sum(getattr(run, part) for run in runs) for part in ("tp", "positives", "detections")},
-    )
-    return Row("random points", total, f"{60 * rate:.1f} a minute, as the raters mark; {RANDOM_SEEDS} seeds")
+    sums = {part: sum(getattr(run, part) for run in runs) for part in ("tp", "positives", "detections")}
+    detail = f"{60 * rate:.1f} a minute, as the raters mark; {RANDOM_SEEDS} seeds"
+    return Row("random points", replace(runs[0], **sums), detail)
 
 
 def ceiling_row(labels: LabelSet) -> Row | None:
-    """Each annotator in turn against the others; None where no video has two."""
-    human = each_annotator(comparison_of(labels, nothing_found(labels)))
-    return None if human is None else Row("a rater against the others", human.counts.columns(ABSOLUTE_PART))
-
-
-def columns_of(chosen: Sequence[Counts]) -> Counts:
-    """Counts whose column k is that of the k-th given."""
-
-    def column(part: str) -> Any:
-        return np.stack([getattr(counts, part)[:, k] for k, counts in enumerate(chosen)], axis=1)
-
-    return Counts(column("tp"), column("positives"), column("detections"), column("annotator"))
+    """Each annotator in turn against the others; None if no video has two."""
+    human = each_annotator(_nothing(labels))
+    if human is None:
+        return None
+    counts = human.counts
+    parts = (counts.tp, counts.positives, counts.detections, counts.annotator)
+    return Row("a rater against the others", Counts(*(part[:, ABSOLUTE_PART] for part in parts)))
 
 
 def difference(first: Row, second: Row) -> list[tuple[Figure, float]]:
-    """F1 of the first less that of the second at each tolerance, and the share of draws where it is above 0.
-
-    Both are drawn with the same videos.
-    """
+    """F1 of the first less the second's at each tolerance, and the share of draws where that is above 0."""
     players = {"first": first.counts, "second": second.counts}
     samples, _ = resampled_scores(players, RESAMPLES, SEED, np.zeros(len(first.counts.tp)))
     drawn = samples["first"].f1 - samples["second"].f1
     values = first.counts.totals().f1 - second.counts.totals().f1
     return [
-        (Figure(float(value), Interval.of(drawn[:, column])), float(np.mean(drawn[:, column] > 0)))
-        for column, value in enumerate(values)
+        (Figure(float(value), Interval.of(drawn[:, k])), float(np.mean(drawn[:, k] > 0)))
+        for k, value in enumerate(values)
     ]
 
 
-def delay_figures(
-    labels: LabelSet, found: Mapping[str, Found], moment: str, tolerance: float = 0.5
-) -> dict[str, Figure]:
-    """Median and 90th percentile of known − boundary, seconds, of detections matched at a tolerance.
-
-    Nothing where nothing matched, or where it is not said when a moment was known.
-    """
-    delays = measure_delays(comparison_of(labels, found, moment), tolerance)
-    if delays is None or not len(delays.seconds):
-        return {}
-    videos = [delays.seconds[delays.video == video] for video in range(len(labels))]
-    return {
-        name: Figure(
-            float(np.percentile(delays.seconds, percent)),
-            resampled(videos, partial(_percentile, percent=percent)),
-        )
-        for name, percent in (("median", 50.0), ("p90", 90.0))
-    }
-
-
-def _percentile(values: FloatArray, percent: float) -> float:
-    return float(np.percentile(values, percent)) if len(values) else np.nan
-
-
-def resampled(videos: Sequence[FloatArray], figure: Callable[[FloatArray], float]) -> Interval | None:
-    """The interval of a figure of values that lie together by video."""
-    if len(videos) < 2:
-        return None
-    draw = np.random.default_rng(SEED)
-    values = [
-        figure(np.concatenate([videos[place] for place in draw.integers(0, len(videos), len(videos))]))
-        for _ in range(RESAMPLES // 4)
-    ]
-    return Interval.of(np.array([value for value in values if np.isfinite(value)]))
-
-
-def ratio(parts: FloatArray, wholes: FloatArray, scale: float = 1.0) -> Figure:
-    """A sum over videos over another one, both (V,), times a scale; draws without a whole are left out."""
+def ratio(parts: FloatArray, wholes: FloatArray) -> Figure:
+    """A sum over videos over another one, both (V,); draws without a whole are left out."""
     whole = float(wholes.sum())
-    value = scale * float(parts.sum()) / whole if whole else np.nan
     sums = resampled_sums(np.stack([parts, wholes], axis=1).astype(np.float64), RESAMPLES, SEED)
     sums = sums[sums[:, 1] > 0]
-    return Figure(value, Interval.of(scale * sums[:, 0] / sums[:, 1]) if len(sums) else None)
+    interval = Interval.of(sums[:, 0] / sums[:, 1]) if len(sums) else None
+    return Figure(float(parts.sum()) / whole if whole else np.nan, interval)
+
+
+def found_by_label(
+    boundaries: Sequence[CompositeBoundary], detections: FloatArray, tolerance: float
+) -> list[bool]:
+    """Which boundaries have a detection within the tolerance of their label."""
+    times = np.array([boundary.time for boundary in boundaries], dtype=np.float64)
+    places = {place for place, _ in greedy_match(times, detections, tolerance)}
+    return [place in places for place in range(len(boundaries))]
+
+
+def found_by_span(
+    boundaries: Sequence[CompositeBoundary], detections: FloatArray, tolerance: float
+) -> list[bool]:
+    """Which boundaries have a detection while they last, or within the tolerance of that.
+
+    Greedy, one to one, in the boundaries' order: each takes the free detection nearest to its span, and of
+    several within it the nearest to its label.
+    """
+    free = list(detections)
+    result = []
+    for boundary in boundaries:
+
+        def outside(time: float, b: CompositeBoundary = boundary) -> tuple[float, float]:
+            return max(b.start - time, time - b.end, 0.0), abs(time - b.time)
+
+        nearest = min(free, key=outside, default=None)
+        hit = nearest is not None and outside(nearest)[0] <= tolerance
+        if hit and nearest is not None:
+            free.remove(nearest)
+        result.append(hit)
+    return result
+
+
+def recall_by_kind(
+    videos: Mapping[str, CompositeVideo], found: Found, tolerance: float, *, span: bool = False
+) -> dict[str, tuple[int, Figure]]:
+    """How many boundaries of each kind there are, and the share found (`span`: anywhere in a transition)."""
+    match = found_by_span if span else found_by_label
+    hits = {kind: np.zeros((2, len(videos))) for kind in BOUNDARY_KINDS}
+    for place, (name, video) in enumerate(videos.items()):
+        for boundary, hit in zip(
+            video.boundaries, match(video.boundaries, found[name].times, tolerance), strict=True
+        ):
+            hits[boundary.kind][:, place] += hit, 1
+    return {kind: (int(all_.sum()), ratio(some, all_)) for kind, (some, all_) in hits.items() if all_.any()}
+
+
+def span_counts(videos: Mapping[str, CompositeVideo], found: Found, tolerances: Sequence[float]) -> Counts:
+    """Counts where a transition is matched with the whole of its span, (V, T)."""
+    tp = np.array(
+        [
+            [sum(found_by_span(v.boundaries, found[n].times, t)) for t in tolerances]
+            for n, v in videos.items()
+        ],
+        np.int64,
+    )
+    positives = np.array([len(video.boundaries) for video in videos.values()], np.int64)
+    given = np.array([len(found[name].times) for name in videos], np.int64)
+    wide = [np.repeat(part[:, None], len(tolerances), axis=1) for part in (positives, given)]
+    return Counts(tp, wide[0], wide[1], np.zeros_like(tp))
+
+
+@dataclass(frozen=True)
+class Alarms:
+    """Detections in a set without boundaries.
+
+    Attributes:
+        distractors: How many there were.
+        hours: Hours of video.
+        during: Detections whose onset is in a distractor or within `AFTER` after it, an hour of video.
+        all: All detections an hour.
+        count: Those of `during`.
+    """
+
+    distractors: int
+    hours: float
+    during: Figure
+    all: Figure
+    count: int
+
+
+def during(moments: FloatArray, distractors: Sequence[CompositeDistractor]) -> int:
+    """How many moments are in a distractor, or at most `AFTER` after its end."""
+    return sum(any(d.start <= moment <= d.end + AFTER for d in distractors) for moment in moments)
+
+
+def false_alarms(videos: Mapping[str, CompositeVideo], found: Found) -> Alarms:
+    """False alarms in a set without boundaries."""
+    hours = np.array([video.duration / 3600 for video in videos.values()])
+    onsets = {name: np.asarray(found[name].onsets, dtype=np.float64) for name in videos}
+    whole = np.array([float(len(each)) for each in onsets.values()])
+    part = np.array([float(during(onsets[name], video.distractors)) for name, video in videos.items()])
+    return Alarms(
+        sum(len(video.distractors) for video in videos.values()),
+        float(hours.sum()),
+        ratio(part, hours),
+        ratio(whole, hours),
+        int(part.sum()),
+    )

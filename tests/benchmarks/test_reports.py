@@ -1,26 +1,62 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
+import composites
 import numpy as np
 import pytest
-from footage import composites_report, real_report
-from footage.films import Film
-from footage.folds import cross_validated, fold_of, part
-from footage.listening import Found
-from footage.making import CONTROL, Trained, clips_in
-from footage.scores import ceiling_row, clock_row, delay_figures, random_row, row
+import real_clips
+from footage.methods import Film, found_in, methods_of, predicted
+from footage.scores import ceiling_row, clock_row, comparison_of, random_row, row
+from footage.training import Trained, clips_in, cross_validated, fold_of
 
-from ongebd.data import LabelSet, VideoLabels
+import ongebd
+from ongebd.data import LabelSet, VideoLabels, VideoPrediction
+from ongebd.detector.recipes import RECIPES
 from ongebd.errors import ConfigError, LabelError
-from ongebd.lab.composites import Composites
-from ongebd.lab.composites.records import CompositeBoundary, CompositeDistractor, CompositeVideo
+from ongebd.lab.composites import CompositeBoundary, CompositeDistractor, Composites, CompositeVideo
 
 
-def moments(*times: float) -> Found:
+def moments(*times: float) -> VideoPrediction:
     times_ = np.array(times, dtype=np.float64)
-    return Found(times_, times_, times_ + 0.1, times_)
+    return VideoPrediction(times_, times_ + 0.1, times_, onsets_known=times_)
+
+
+@pytest.fixture
+def film(make_video: Callable[..., Path], make_scene: Callable[..., np.ndarray], tmp_path: Path) -> Film:
+    pictures = [scene for scene in map(make_scene, (1, 2, 3)) for _ in range(30)]
+    return Film("made", make_video(tmp_path / "made.mp4", pictures, rate=24))
+
+
+@pytest.mark.parametrize("name", ["window-mean", "clock:1", "scenedetect-adaptive", "scenedetect-content"])
+def test_what_is_found_is_what_detect_finds_also_from_kept_features(
+    name: str, film: Film, tmp_path: Path
+) -> None:
+    if RECIPES[name.partition(":")[0]].extra:
+        pytest.importorskip("scenedetect")
+    expected = [(each.time, each.onset, each.decided) for each in ongebd.detect(film.path, name).boundaries]
+    assert expected
+    for _ in range(2):
+        found = found_in(methods_of([name]), [film], tmp_path / "work")[name]["made"]
+        assert found.onsets is not None
+        assert found.decided is not None
+        assert list(zip(found.times, found.onsets, found.decided, strict=True)) == expected
+    if name == "scenedetect-adaptive":  # which waits for two frames
+        assert found.onsets_known is not None
+        assert (found.onsets_known - found.onsets).tolist() == pytest.approx([2 / 24] * len(expected))
+
+
+def test_settings_and_labels_of_a_method() -> None:
+    often, plain = methods_of(["often=window-mean@tau=2,delta=16", "window-mean@tau=5"])
+    assert (often.label, often.config.tau, often.config.delta) == ("often", 2.0, 16)
+    assert (plain.label, plain.view) == ("window-mean@tau=5", often.view)
+    assert methods_of(["window-mean@fps=12"])[0].view != plain.view
+    with pytest.raises(ConfigError, match="not setting=value"):
+        methods_of(["window-mean@tau"])
+    with pytest.raises(ConfigError, match="called 'window-mean'"):
+        methods_of(["window-mean", "window-mean"])
 
 
 def rated(name: str, *raters: tuple[float, ...]) -> VideoLabels:
@@ -55,28 +91,21 @@ def test_the_fold_of_a_clip_hangs_on_the_names_alone() -> None:
 
 
 def test_the_report_on_real_clips_is_whole(tmp_path: Path) -> None:
-    people = LabelSet({"clip-a": part(LABELS, ["clip-a"]).videos["clip-a"]})
     ceiling = ceiling_row(LABELS)
     assert ceiling is not None
-    scored = real_report.Scored(
+    scored = real_clips.Scored(
         LABELS,
         {"good": GOOD, "poor": POOR},
-        [clock_row(LABELS)[0], random_row(LABELS)],
-        [ceiling],
+        [clock_row(LABELS)[0], random_row(LABELS), ceiling],
         [row("poor", LABELS, POOR)],
         [row("good", LABELS, GOOD)],
-        people,
-        ("good", "poor"),
     )
-    real_report.write(scored, "command").write(tmp_path / "real")
-    real_report.clip_table(scored, "command").write(tmp_path / "real_each")
-    text = (tmp_path / "real.md").read_text(encoding="utf-8")
-    assert "model ratings, not people" in text
-    assert "Against people, n = 1" in text
+    real_clips.tables(scored, "command").write(tmp_path / "real")
+    real_clips.clip_table(scored, "command").write(tmp_path / "real_each")
+    assert "model ratings, not people" in (tmp_path / "real.md").read_text(encoding="utf-8")
     data = json.loads((tmp_path / "real.json").read_text(encoding="utf-8"))
     assert data["f1"]["good"]["f1"]["0.5"]["value"] == 1.0
     assert data["differences"]["good"]["0.5"]["value"] > 0
-    assert data["people"]["rows"]["good"][0] == "1.000"
     clips = json.loads((tmp_path / "real_each.json").read_text(encoding="utf-8"))["clips"]
     assert clips["clip-f"][2:4] == ["– (0)", ".00 (2)"]
 
@@ -99,25 +128,24 @@ def test_the_report_on_composites_is_whole(tmp_path: Path) -> None:
     labels = test.labels()
     found = {"method": {"a": moments(2.0, 5.1), "b": moments(6.1)}}
     silent = {"a": moments(), "b": moments(4.05)}
-    alarms = {"method": {CONTROL: (some((), ()), silent), "flash": (some((), flash), silent)}}
+    alarms = {"method": {composites.CONTROL: (some((), ()), silent), "flash": (some((), flash), silent)}}
     clock, _ = clock_row(labels)
-    scored = composites_report.Scored(
+    scored = composites.Scored(
         labels,
         test,
         found,
         {"still": alarms},
         clock,
         (2.0, {name: moments(2.0, 4.0, 6.0, 8.0) for name in labels.videos}),
-        [],
         {"miniroad": Trained(tmp_path, ("epochs=1",), 60.0)},
     )
-    composites_report.write(scored, "command").write(tmp_path / "composites")
+    composites.tables(scored, "command").write(tmp_path / "composites")
     data = json.loads((tmp_path / "composites.json").read_text(encoding="utf-8"))
     assert data["recall"]["0.25"]["method"]["dissolve"]["value"] == 0.5
     assert data["recall"]["span"]["method"]["dissolve"]["value"] == 1.0
     assert data["false alarms"]["still"]["method"]["flash"]["count"] == 1
-    assert data["false alarms"]["still"]["method"][CONTROL]["count"] == 0
-    assert data["false alarms"]["still"]["method"][CONTROL]["all"]["value"] == pytest.approx(180)
+    assert data["false alarms"]["still"]["method"][composites.CONTROL]["count"] == 0
+    assert data["false alarms"]["still"]["method"][composites.CONTROL]["all"]["value"] == pytest.approx(180)
     assert "1.0 min on one core" in (tmp_path / "composites.md").read_text(encoding="utf-8")
 
 
@@ -133,32 +161,19 @@ def test_clips_can_be_left_out(tmp_path: Path) -> None:
         clips_in([tmp_path], names)
 
 
-def test_a_film_that_is_seen_to_another_time_is_kept_apart(tmp_path: Path) -> None:
-    from footage.films import key_of
-
-    path = tmp_path / "a.mp4"
-    path.write_bytes(b"a")
-    copy = tmp_path / "b.mp4"
-    copy.write_bytes(b"a")
-    assert key_of(Film("a", path)) == key_of(Film("b", copy))
-    assert key_of(Film("a", path, 3.0)) != key_of(Film("a", path))
-
-
 def test_predictions_from_a_file_say_what_the_file_knows(tmp_path: Path) -> None:
-    from footage.predicted import predicted
-
     times = {name: [2.0, 6.0] for name in LABELS.videos}
     path = tmp_path / "plain.json"
     path.write_text(json.dumps(times), encoding="utf-8")
-    plain = predicted("plain", path, LABELS)
+    plain = predicted([f"plain={path}"], LABELS)["plain"]
     assert row("", LABELS, plain).at(0.25)[1] == 1.0
-    assert delay_figures(LABELS, plain, "centre") == {}
+    assert comparison_of(LABELS, plain).decided is None
     full = {name: {"times": [2.0, 6.0], "decided": [2.5, 6.5], "onsets": [1.9, 5.9]} for name in times}
     path.write_text(json.dumps(full), encoding="utf-8")
-    known = predicted("known", path, LABELS)
-    assert delay_figures(LABELS, known, "centre")["median"].value == pytest.approx(0.5, abs=0.11)
-    assert delay_figures(LABELS, known, "onset") == {}
+    known = predicted([f"known={path}"], LABELS)["known"]
+    assert comparison_of(LABELS, known).decided is not None
+    assert comparison_of(LABELS, known, "onset").decided is None
     del full["clip-a"]
     path.write_text(json.dumps(full), encoding="utf-8")
     with pytest.raises(LabelError, match="1 labelled videos have no prediction, clip-a"):
-        predicted("short", path, LABELS)
+        predicted([f"short={path}"], LABELS)

@@ -4,18 +4,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from footage.kinds import (
+from footage.scores import (
+    clock_row,
+    comparison_of,
+    difference,
     during,
     false_alarms,
     found_by_label,
     found_by_span,
-    poisson_interval,
+    ratio,
     recall_by_kind,
+    row,
     span_counts,
 )
-from footage.listening import Found
 
-from ongebd.lab.composites.records import CompositeBoundary, CompositeDistractor, CompositeVideo
+from ongebd.data import LabelSet, VideoLabels, VideoPrediction
+from ongebd.lab.composites import CompositeBoundary, CompositeDistractor, CompositeVideo
+from ongebd.lab.evaluation.delay import measure_delays
+from ongebd.lab.evaluation.figures import ABSOLUTE
 
 
 def boundary(time: float, kind: str = "cut", before: float = 0.0, after: float = 0.0) -> CompositeBoundary:
@@ -34,9 +40,9 @@ def video(
     )
 
 
-def found(*times: float) -> Found:
+def found(*times: float) -> VideoPrediction:
     moments = np.array(times)
-    return Found(moments, moments, moments + 0.1, moments)
+    return VideoPrediction(moments, moments + 0.1, moments, onsets_known=moments)
 
 
 def test_a_boundary_is_found_within_the_tolerance_of_its_label() -> None:
@@ -82,12 +88,12 @@ def test_recall_by_kind_counts_each_kind_over_all_videos() -> None:
     }
     seen = {"a": found(2.1, 4.1), "b": found(9.0)}
     recall = recall_by_kind(videos, seen, 0.25)
-    assert {kind: (r.count, r.share.value) for kind, r in recall.items()} == {
+    assert {kind: (count, share.value) for kind, (count, share) in recall.items()} == {
         "cut": (2, 0.5),
         "dissolve": (1, 0.0),
         "stop": (1, 0.0),
     }
-    assert recall_by_kind(videos, seen, 0.25, span=True)["dissolve"].share.value == 1.0
+    assert recall_by_kind(videos, seen, 0.25, span=True)["dissolve"][1].value == 1.0
 
 
 def test_span_counts_hold_what_f1_needs() -> None:
@@ -118,12 +124,53 @@ def test_false_alarms_are_counted_an_hour_of_video() -> None:
 
 def test_false_alarms_go_by_onsets() -> None:
     flash = (CompositeDistractor(10.0, 10.1, "flash"),)
-    late = Found(np.array([11.0]), np.array([10.0]), np.array([12.0]), np.array([10.0]))
+    late = VideoPrediction(np.array([11.0]), np.array([12.0]), np.array([10.0]))
     assert false_alarms({"a": video("a", distractors=flash)}, {"a": late}).count == 1
 
 
-@pytest.mark.parametrize(
-    ("count", "low", "high"), [(0, 0.0, 3.689), (1, 0.0253, 5.572), (10, 4.795, 18.39), (100, 81.36, 121.63)]
+LABELS = LabelSet(
+    {
+        "a": VideoLabels("a", 10.0, (np.array([2.0, 6.0]), np.array([2.0]))),
+        "b": VideoLabels("b", 10.0, (np.array([5.0]),)),
+    }
 )
-def test_the_poisson_interval_is_that_of_the_tables(count: int, low: float, high: float) -> None:
-    assert poisson_interval(count) == pytest.approx((low, high), rel=1e-3, abs=1e-6)
+
+
+def moments(*onsets: float) -> VideoPrediction:
+    first = np.array(onsets)
+    return VideoPrediction(first + 0.1, first + 0.2, first, onsets_known=first + 0.05)
+
+
+def test_scores_and_delays_are_of_the_moment_asked_for() -> None:
+    found = {"a": moments(2.0, 6.0), "b": moments(5.0)}
+    assert row("", LABELS, found, "onset").at(0.1)[2] == 1.0
+    later = {name: moments(*(each.times)) for name, each in found.items()}
+    assert row("", LABELS, later).at(0.1)[2] == 0.0
+    for moment, delay in (("centre", 0.2), ("onset", 0.05)):
+        delays = measure_delays(comparison_of(LABELS, found, moment), 0.5)
+        assert delays is not None
+        assert delays.percentile(50) == pytest.approx(delay)
+
+
+def test_the_clock_has_its_best_period_at_each_tolerance() -> None:
+    clock, periods = clock_row(LABELS)
+    assert len(periods) == len(ABSOLUTE)
+    for column, period in enumerate(periods):
+        alone = {name: VideoPrediction(np.arange(period, 10, period)) for name in LABELS.videos}
+        assert clock.f1()[column].value == pytest.approx(row("", LABELS, alone).f1()[column].value)
+
+
+def test_a_difference_is_paired() -> None:
+    better = row("", LABELS, {"a": found(2.0, 6.0), "b": found(5.0)})
+    worse = row("", LABELS, {"a": found(2.0), "b": found(8.0)})
+    figure, above = difference(better, worse)[ABSOLUTE.index(0.25)]
+    assert figure.value == pytest.approx(better.at(0.25)[2] - worse.at(0.25)[2])
+    assert figure.interval is not None
+    assert above > 0.5
+    assert difference(better, better)[0][0].value == 0.0
+
+
+def test_a_ratio_of_sums_is_not_the_mean_of_ratios() -> None:
+    figure = ratio(np.array([1.0, 0.0]), np.array([1.0, 3.0]))
+    assert figure.value == 0.25
+    assert np.isnan(ratio(np.zeros(2), np.zeros(2)).value)

@@ -1,0 +1,176 @@
+"""Sets of composites, and models that are trained or settings that are chosen on other clips."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from footage.methods import Film, Found, features_of, found_in, methods_of
+from footage.scores import row
+from ongebd.data import LabelSet, VideoPrediction
+from ongebd.errors import ConfigError
+from ongebd.features import FeatureStore, sampling_identity
+from ongebd.lab.composites import Composites, read_composites
+
+FOLDS = 4
+BY = 0.5
+"""The tolerance at which a setting is chosen, seconds."""
+
+# Some minutes on one core. The published MiniROAD has 13.6 M parameters and 128 frames in a window;
+# ESTimator is ours at half of its width for features of 1280 numbers.
+TRAININGS: dict[str, tuple[str, ...]] = {
+    "miniroad": (
+        *("method=miniroad", "network=embedding=256,hidden=256,window=64", "own_recipe=false"),
+        *("lr=0.001", "epochs=4", "batch=128"),
+    ),
+    "estimator": ("method=estimator", "width=256", "ffn=256", "epochs=4", "batch=256", "lr=0.0003"),
+}
+"""Settings that differ from those of `ongebd train`."""
+NAMES = {"miniroad": "MiniROAD-BC", "estimator": "ESTimator"}
+_NOTE = "made-by.json"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model: its folder, the settings, and how long it took, seconds."""
+
+    folder: Path
+    settings: tuple[str, ...]
+    seconds: float
+
+    def method(self, name: str) -> str:
+        """The method as a command line names it."""
+        return f"{NAMES[name]}={'' if name == 'estimator' else f'{name}:'}{self.folder}"
+
+
+def run(*arguments: str | Path) -> float:
+    """Run `ongebd` with one thread; how many seconds it took."""
+    began = time.monotonic()
+    command = [sys.executable, "-m", "ongebd", *map(str, arguments)]
+    print("ongebd", *arguments[:1], *map(str, arguments[-1:]), "…", file=sys.stderr, flush=True)
+    if subprocess.run(command, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"}).returncode:
+        raise ConfigError(f"ongebd {arguments[0]} failed; see its message above")
+    return time.monotonic() - began
+
+
+def composed(out: Path, clips: Sequence[Path], *settings: str) -> Composites:
+    """The set of composites in a folder, made if it doesn't exist."""
+    note = json.dumps({"clips": sorted(path.name for path in clips), "settings": settings})
+    if not (out / _NOTE).exists():
+        run("compose", *clips, *settings, "--split", "all", "--quiet", "--out", out)
+        (out / _NOTE).write_text(note, encoding="utf-8")
+    if (out / _NOTE).read_text(encoding="utf-8") != note:
+        raise ConfigError(f"{out}: made of other clips or with other settings; remove it")
+    return read_composites(out)
+
+
+def joined(folders: Sequence[Path]) -> Composites:
+    """Several sets as one; a video is then called FOLDER/ID."""
+    sets = [read_composites(folder) for folder in folders]
+    videos, clips = {}, {}
+    for some in sets:
+        clips.update(some.clips)
+        for name, video in some.videos.items():
+            videos[f"{some.folder.name}/{name}"] = replace(video, id=f"{some.folder.name}/{name}")
+    first, *others = (some.settings for some in sets)
+    same = {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
+    return Composites(sets[0].folder.parent, videos, same, clips)
+
+
+def clips_in(folders: Sequence[Path], without: Path | None) -> list[Path]:
+    """Folders of clips; or, if a file lists names to leave out, all other files in them."""
+    if without is None:
+        return list(folders)
+    names = set(filter(None, map(str.strip, without.read_text(encoding="utf-8").splitlines())))
+    files = sorted(
+        path
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix not in {".csv", ".json", ".md", ".txt"}
+    )
+    left = [path for path in files if path.stem not in names and path.name not in names]
+    unknown = names - {path.stem for path in files} - {path.name for path in files}
+    if unknown or not left:
+        raise ConfigError(f"{without}: {', '.join(sorted(unknown)[:3]) or 'nothing is left'}; no such clips")
+    return left
+
+
+def trained(name: str, store: Path, labels: Path, out: Path) -> Trained:
+    """A model of `TRAININGS`, trained by `ongebd train` if it doesn't exist."""
+    chosen = (*TRAININGS[name], "dataset=custom")
+    if not (out / _NOTE).exists():
+        given = [part for setting in (*chosen, "tensorboard=false") for part in ("-s", setting)]
+        paths = ("--store", store, "--labels", labels)
+        took = run("train", *paths, "--device", "cpu", *given, "--quiet", "--out", out)
+        (out / _NOTE).write_text(json.dumps({"settings": chosen, "seconds": took}), encoding="utf-8")
+    kept = json.loads((out / _NOTE).read_text(encoding="utf-8"))
+    if kept["settings"] != list(chosen):
+        raise ConfigError(f"{out}: trained with other settings; remove it")
+    return Trained(out / "model", chosen, float(kept["seconds"]))
+
+
+def fold_of(labels: LabelSet) -> dict[str, int]:
+    """The fold of each clip; by its name alone."""
+    names = np.random.default_rng(0).permutation(sorted(labels.videos))
+    return {str(name): place % FOLDS for place, name in enumerate(names)}
+
+
+def cross_validated(
+    labels: LabelSet, found: Mapping[float, Found], folds: Mapping[str, int]
+) -> tuple[dict[str, VideoPrediction], list[float]]:
+    """Each clip with the setting that does best on the clips of the other folds, and that of each fold."""
+    taken: dict[str, VideoPrediction] = {}
+    best = []
+    for fold in sorted(set(folds.values())):
+        others = labels.restrict([name for name in labels.videos if folds[name] != fold], "the other folds")
+        scores = {
+            setting: row("", others, {n: of[n] for n in others.videos}).at(BY)[2]
+            for setting, of in found.items()
+        }
+        setting = max(scores, key=lambda each: scores[each])
+        best.append(setting)
+        taken |= {name: found[setting][name] for name in labels.videos if folds[name] == fold}
+    return {name: taken[name] for name in labels.videos}, best
+
+
+def cross_trained(
+    name: str, labels: LabelSet, films: Sequence[Film], work: Path
+) -> dict[str, VideoPrediction]:
+    """Each clip by a model that was trained on the clips of the other folds."""
+    folder = work / "real" / "training"
+    store = _store(folder / "features", labels, films, work)
+    folds = fold_of(labels)
+    official = json.loads(Path(labels.source or "").read_text(encoding="utf-8"))
+    taken: dict[str, VideoPrediction] = {}
+    for fold in sorted(set(folds.values())):
+        path = folder / f"labels-without-{fold}.json"
+        others = {clip: official[clip] for clip in labels.videos if folds[clip] != fold}
+        path.write_text(json.dumps(others), encoding="utf-8")
+        model = trained(name, store, path, folder / f"{name}-without-{fold}")
+        (method,) = methods_of([model.method(name)])
+        taken |= found_in([method], [film for film in films if folds[film.id] == fold], work)[method.label]
+    return {clip: taken[clip] for clip in labels.videos}
+
+
+def _store(folder: Path, labels: LabelSet, films: Sequence[Film], work: Path) -> Path:
+    """A store for `ongebd train` of the kept features, up to the end of each clip's rated part."""
+    (method,) = methods_of(["window-mean"])
+    backbone, fps = method.model.backbone, float(method.config.rate())
+    with FeatureStore.open_or_create(
+        folder, backbone=backbone.identity, dim=backbone.dim, fps=fps, sampling=sampling_identity(backbone)
+    ) as store:
+        for film in films:
+            if film.id not in store:
+                seen, duration = features_of(method, film, work), labels.videos[film.id].duration
+                rated = seen["times"] <= duration
+                rows, times, epochs = (seen[part][rated] for part in ("rows", "times", "epochs"))
+                store.add(film.id, rows, times, epochs, duration, film.path.name)
+    return folder
