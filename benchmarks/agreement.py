@@ -99,15 +99,14 @@ def decide(pool: StreamPool, films: Films) -> Found:
                     streams[name].submit(film[n][1], film[n][0], copy=False)
     found: Found = {name: ([], []) for name in films}
     for result in pool.results():
-        decisions, boundaries = found[result.stream.name]
         if result.decision is not None and not result.decision.pending:
-            decisions.append(result.decision)
+            found[result.stream.name][0].append(result.decision)
         if result.found is not None:
-            boundaries.append(result.found)
+            found[result.stream.name][1].append(result.found)
     return found
 
 
-def compare(ours: Found, theirs: Found) -> dict[str, float]:
+def compare(ours: Found, theirs: Found) -> dict[str, object]:
     """F1 of the boundaries within one frame, and how far scores are apart."""
     hits = 0
     for name, (_, boundaries) in ours.items():
@@ -118,11 +117,10 @@ def compare(ours: Found, theirs: Found) -> dict[str, float]:
                 left.remove(nearest)
                 hits += 1
     pairs = [pair for name in ours for pair in zip(ours[name][0], theirs[name][0], strict=True)]
-    mine, wanted = (sum(len(found[name][1]) for name in found) for found in (ours, theirs))
+    counts = [sum(len(found[name][1]) for name in found) for found in (ours, theirs)]
     return {
-        "boundaries": mine,
-        "reference": wanted,
-        "agree within one frame": round(2 * hits / max(1, mine + wanted), 5),
+        "boundaries, and the reference's": counts,
+        "agree within one frame": round(2 * hits / max(1, sum(counts)), 5),
         "verdicts equal": round(sum(a.is_boundary == b.is_boundary for a, b in pairs) / len(pairs), 6),
         "scores apart, most": max(round(abs(a.error - b.error), 5) for a, b in pairs),
     }

@@ -184,7 +184,7 @@ def start(model: Model, options: argparse.Namespace) -> None:
 def main() -> None:
     """Run the parts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--parts", default="one,many,paced")
+    parser.add_argument("--parts", default="one,many,paced", help="or start")
     parser.add_argument("--model", default="estimator")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--frames", type=int, default=2500, help="of one stream")
