@@ -3,7 +3,7 @@
     python benchmarks/agreement.py --clips FOLDER --device cuda  # the GPU's precisions
     python benchmarks/agreement.py --clips FOLDER --device cpu   # OpenVINO's bfloat16
 
-The model `estimator` is ResNet-50 with the paper's anticipator. The backbone's weights are random, with the
+`estimator` is ResNet-50 with the paper's anticipator. The backbone's weights are random, with the
 normalisation statistics of the clips and residual branches scaled by 0.2 (at 1 a random network is chaotic).
 The anticipator is fitted to the clips' features for some seconds.
 """
@@ -13,11 +13,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,15 +27,18 @@ import ongebd
 from ongebd.backbones.torch_backbone import TorchBackbone
 from ongebd.detector import Model
 from ongebd.detector.openvino import on_cpu_runtime
+from ongebd.detector.trained import ONNX_FILE
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
+from ongebd.estimator.onnx_anticipator import OnnxAnticipator
 from ongebd.estimator.torch_errors import prediction_errors
-from ongebd.lab.benchmark.random_weights import estimator_model, random_resnet50
+from ongebd.lab.benchmark.random_weights import random_resnet50
+from ongebd.lab.training.onnx_export import export_onnx
 from ongebd.pool import StreamPool
 from ongebd.types import ImageU8
 from ongebd.video import VideoReader
 
 Films = dict[str, list[tuple[Fraction, ImageU8]]]
-Found = dict[str, tuple[list[ongebd.Decision], list[ongebd.Boundary]]]
+Found = dict[Any, tuple[list[ongebd.Decision], list[ongebd.Boundary]]]
 
 
 def read(options: argparse.Namespace, model: Model) -> Films:
@@ -50,13 +54,11 @@ def estimator(films: Films, device: str) -> Model:
     """ResNet-50 with an anticipator that was fitted to the clips."""
     torch.manual_seed(0)
     network = random_resnet50()
-    shape = {"dim": 2048, "input_size": 224, "resize_size": 256}
-    backbone = TorchBackbone("resnet50", network, **shape, device=device)
+    backbone = TorchBackbone("resnet50", network, dim=2048, input_size=224, resize_size=256, device=device)
     for name, module in network.named_modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             module.train().momentum = 1.0  # takes the statistics of one batch
-            if name.endswith("bn3"):
-                torch.nn.init.constant_(module.weight, 0.2)
+            module.weight.data.fill_(0.2 if name.endswith("bn3") else 1.0)
     backbone.embed(np.stack([backbone.crop(film[at][1]) for film in films.values() for at in (0, -1)]))
     network.eval()
     windows = []
@@ -71,10 +73,14 @@ def estimator(films: Films, device: str) -> Model:
         prediction_errors(future[some], anticipator(past[some])).mean().backward()
         optimizer.step()
         optimizer.zero_grad()
-    with torch.no_grad():  # an event stands out from the usual errors
-        usual = float(prediction_errors(future, anticipator.eval()(past)).median())
-    model = estimator_model(anticipator.cpu(), TorchBackbone("resnet50", network.cpu(), **shape))
-    return replace(model, defaults=model.defaults.changed({"min_error": usual, "min_std": usual / 5}))
+    usual = prediction_errors(future, anticipator.eval()(past)).median().item()
+    folder = Path(tempfile.mkdtemp())
+    anticipator.save_pretrained(folder)
+    export_onnx(anticipator.cpu(), folder / ONNX_FILE)
+    loaded = OnnxAnticipator(folder / ONNX_FILE, "estimator", anticipator.config.window)
+    settings = ongebd.load("window-mean").configured(min_error=usual, min_std=usual / 5)
+    on_cpu = TorchBackbone("resnet50", network.cpu(), dim=2048, input_size=224, resize_size=256)
+    return Model("estimator", "", on_cpu, settings, lambda _window: loaded)
 
 
 def ways(model: Model, device: str) -> Iterator[tuple[str, StreamPool]]:

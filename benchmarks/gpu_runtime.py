@@ -121,8 +121,7 @@ def paced(model: Model, options: argparse.Namespace) -> None:
             gc.collect()
             gc.freeze()
             gc.set_threshold(*SELDOM)
-            ready, begin = spawn.Semaphore(0), spawn.Value("d", 0.0)
-            late = spawn.Array("i", PRODUCERS)
+            ready, begin, late = spawn.Semaphore(0), spawn.Value("d", 0.0), spawn.Array("i", PRODUCERS)
             children = []
             for number in range(PRODUCERS):
                 given = shared.handles[number::PRODUCERS], number, streams, seconds, ready, begin, late
@@ -147,7 +146,7 @@ def paced(model: Model, options: argparse.Namespace) -> None:
             "latency, ms": {
                 name: round(1e3 * at, 1) for name, at in percentiles(sorted(filter(None, waits))).items()
             },
-            "given over 5 ms late": sum(late),
+            "given over 5 ms late": sum(late[:]),
         },
     )
 
@@ -194,7 +193,6 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     model = load(options.model, options.device)
-    note("torch and device", [torch.__version__, options.device])
     for part in options.parts.split(","):
         {"one": one, "many": many, "paced": paced, "start": start}[part](model, options)
 
