@@ -62,10 +62,10 @@ def test_a_short_window_of_miniroad_begins_at_its_stream(small: Callable[[str], 
 def test_testra_trains_its_whole_work_memory(small: Callable[[str], Any]) -> None:
     """With all frames before it in the long memory, the last place is what the stream says."""
     network = small("testra")
-    work, before = network.config.work, 20
+    work, before = network.shape.work, 20
     _, targets, _ = batch(network, 0)
     stream = torch.randn(S, before + work, DIM, generator=torch.Generator().manual_seed(1))
-    filler = torch.full((S, network.config.long - before, DIM), 9.0)  # another video's; must not be seen
+    filler = torch.full((S, network.shape.long - before, DIM), 9.0)  # another video's; must not be seen
     lead = torch.arange(work).expand(S, -1) + before - 1
     losses = network.losses(torch.cat([filler, stream], dim=1), targets, lead)
     last = bce(network(stream)[:, -1], targets[:, -1].float(), reduction="none")
@@ -77,14 +77,14 @@ def test_oadtr_adds_half_the_loss_on_the_frames_to_come(small: Callable[[str], A
     frames, targets, lead = batch(network, 40)
     lead = lead.clone()
     lead[1, 7:] = torch.arange(5)  # another stream begins within the second run
-    losses, size = network.losses(frames, targets, lead), network.config.window
+    losses, size = network.losses(frames, targets, lead), network.shape.window
     for row in range(S):
-        for place in range(network.config.run):
+        for place in range(network.shape.run):
             end = network.layout().window + place + 1
             now, ahead = network.judge(network.embed(frames[row : row + 1, end - size : end]))
             known = [
                 k
-                for k in range(network.config.future)
+                for k in range(network.shape.future)
                 if place + k + 1 < targets.shape[1] and lead[row, place + k + 1] == lead[row, place] + k + 1
             ]
             wanted = bce(now[0], targets[row, place].float())

@@ -14,7 +14,6 @@ torch = pytest.importorskip("torch", reason="the extra `train` is not installed"
 
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
-from ongebd.baselines.network import state_bytes  # noqa: E402
 from ongebd.baselines.network_scorer import NetworkScorer  # noqa: E402
 from ongebd.baselines.weights import load_network, save_network  # noqa: E402
 from ongebd.errors import ConfigError  # noqa: E402
@@ -97,7 +96,7 @@ def test_memory_is_flat(network: Any, steps: int) -> None:
 
     run(100)
     size = scorer.state_bytes
-    assert size == state_bytes(network.start())
+    assert size == sum(tensor.nbytes for tensor in network.start())
     tracemalloc.start()
     run(50)
     before = tracemalloc.get_traced_memory()[0]
@@ -169,7 +168,7 @@ def test_weights_come_back_from_the_disk(network: Any, tmp_path: Path) -> None:
 
 
 def test_a_damaged_folder_is_named(small: Callable[[str], Any], tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"config\.json: cannot be read"):
+    with pytest.raises(ConfigError, match=r"config\.json: No such file"):
         load_network(tmp_path)
     save_network(tmp_path, small("miniroad"))
     (tmp_path / "model.safetensors").write_bytes(b"nothing")

@@ -156,10 +156,10 @@ def test_gradients_are_clipped_where_the_authors_clip_them() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"name": "magic"}, "unknown baseline 'magic'; there are miniroad"),
+        ({"name": "magic"}, "unknown baseline 'magic'; known are miniroad"),
         ({"network": "hidden"}, "'hidden' is not name=number"),
-        ({"network": "depth=3"}, "unknown settings among depth"),
-        ({"network": "hidden=0"}, "hidden must be a whole number from 1"),
+        ({"network": "depth=3"}, "unknown setting 'depth'"),
+        ({"network": "hidden=0"}, "hidden must be at least 1"),
         ({"name": "estimator", "network": "hidden=4"}, "network is for baselines"),
     ],
 )
@@ -174,9 +174,9 @@ def test_a_folder_says_whose_it_is(tmp_path: Path, small: Callable[[str], Any]) 
     assert load(str(folder)).summary.startswith("simon trained on 6 videos of custom; a threshold of ")
     with pytest.raises(ConfigError, match="holds the weights of simon, not of miniroad"):
         load(f"miniroad:{folder}")
-    with pytest.raises(ConfigError, match="there is no such folder"):
+    with pytest.raises(ConfigError, match="no such folder"):
         load("miniroad:nowhere")
-    with pytest.raises(ConfigError, match=r"nothing without its weights: train it, and name testra:FOLDER"):
+    with pytest.raises(ConfigError, match=r"needs trained weights: train it, then name testra:FOLDER"):
         load("testra")
     about = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(about | {"shape": {"dim": 4}}))

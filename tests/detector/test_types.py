@@ -116,5 +116,5 @@ def test_a_model_changed_by_hand_says_that_it_cannot_be_pickled(stub):
 
 @pytest.mark.parametrize("copying", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_detector_says_that_it_cannot_be_copied(detector, copying):
-    with pytest.raises(ConfigError, match="can neither be copied nor pickled: begin another"):
+    with pytest.raises(ConfigError, match="can't be copied or pickled; start another"):
         copying(detector())

@@ -11,36 +11,34 @@ the code here is our own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from ongebd.baselines.network import Layout, OnlineNetwork, Recipe, binary_losses, check_shape
+from ongebd.baselines.network import (
+    Dropout,
+    Layout,
+    NetworkConfig,
+    OnlineNetwork,
+    Recipe,
+    Size,
+    binary_losses,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MiniRoadConfig:
+class MiniRoadConfig(NetworkConfig):
     """The shape of a MiniROAD; the published one has 13,644,801 parameters."""
 
-    dim: int = 2048
-    """D, numbers in a feature."""
-    embedding: int = 2048
+    embedding: Size = 2048
     """Numbers that the GRU takes."""
-    hidden: int = 1024
+    hidden: Size = 1024
     """Numbers in its hidden state."""
-    dropout: float = 0.2
+    dropout: Dropout = 0.2
     """Dropout before the GRU."""
-    window: int = 128
+    window: Size = 128
     """Frames in a training window. In a stream there is none: the hidden state goes on."""
-
-    def __post_init__(self) -> None:
-        check_shape(self)
-
-    @classmethod
-    def for_dim(cls, dim: int, **changes: Any) -> Self:
-        """The published shape for features of D numbers."""
-        return cls(**{"dim": dim, **changes})
 
 
 class MiniRoadState(NamedTuple):
@@ -52,20 +50,18 @@ class MiniRoadState(NamedTuple):
 class MiniRoad(OnlineNetwork[MiniRoadState]):
     """Linear, LayerNorm, ReLU, dropout; GRU; ReLU; boundary head.
 
-    Args:
-        config: Its shape.
-
     >>> network = MiniRoad(MiniRoadConfig(dim=16, embedding=8, hidden=8)).eval()
     >>> network(torch.rand(2, 5, 16)).shape
     torch.Size([2, 5])
     """
 
     method: ClassVar[str] = "miniroad"
+    shape: MiniRoadConfig
     recipe: ClassVar[Recipe] = Recipe(optimizer="adamw", lr=1e-4, weight_decay=0.05)
 
     def __init__(self, config: MiniRoadConfig = MiniRoadConfig()) -> None:
         super().__init__()
-        self.config = config
+        self.shape = config
         self.embed = nn.Sequential(
             nn.Linear(config.dim, config.embedding),
             nn.LayerNorm(config.embedding),
@@ -75,11 +71,6 @@ class MiniRoad(OnlineNetwork[MiniRoadState]):
         self.gru = nn.GRU(config.embedding, config.hidden, batch_first=True)
         self.head = nn.Linear(config.hidden, 1)
 
-    @property
-    def shape(self) -> MiniRoadConfig:
-        """Its configuration."""
-        return self.config
-
     def forward(self, features: Tensor) -> Tensor:
         """(B, T, D) → logits (B, T)."""
         hidden, _ = self.gru(self.embed(features))  # (B, T, hidden), from a hidden state of zero
@@ -87,8 +78,7 @@ class MiniRoad(OnlineNetwork[MiniRoadState]):
 
     def start(self, streams: int = 1) -> MiniRoadState:
         """A hidden state of zero."""
-        device, dtype = self.placement()
-        return MiniRoadState(torch.zeros(streams, self.config.hidden, device=device, dtype=dtype))
+        return MiniRoadState(self.zeros(streams, self.shape.hidden))
 
     def step(self, feature: Tensor, state: MiniRoadState) -> tuple[Tensor, MiniRoadState]:
         """(B, D) → logits (B,)."""
@@ -97,7 +87,7 @@ class MiniRoad(OnlineNetwork[MiniRoadState]):
 
     def layout(self) -> Layout:
         """A window for each target, which is its last frame."""
-        return Layout(self.config.window - 1, 0, 1)
+        return Layout(self.shape.window - 1, 0, 1)
 
     def losses(self, frames: Tensor, targets: Tensor, lead: Tensor, weight: Tensor | float = 1.0) -> Tensor:
         """Cross-entropy on the last step of each window.

@@ -1,42 +1,37 @@
 """What the trained online baselines have in common. Needs torch.
 
-Each is a published online action detector with its classifier replaced by a *boundary head* of one logit: the
+Each is a published online action detector whose classifier is replaced by a *boundary head* of one logit: the
 paper's "- BC" rows. It takes one frame's feature at a time and says how likely that frame is a boundary. The
 network keeps no state of a stream; `start` makes one, and `step` gives the next.
 
-A baseline is one file: its configuration, its layers, its loss and the settings that its authors trained it
-with. Only what several of them need is here and in `ongebd.baselines.attention`.
+A baseline is one file: its shape, its layers, its loss and its authors' training settings. What several of
+them need is here and in `ongebd.baselines.attention`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ongebd.errors import ConfigError, a_number, a_whole_number
+from ongebd.common.settings import Range, check_fields
+from ongebd.errors import ConfigError
 
-# Beyond, a network fills gigabytes before anyone can see that its file is damaged.
-_MOST, _MOST_LAYERS = 2**16, 1000
-
+# Beyond these sizes a network fills gigabytes before anyone can see that its file is damaged.
+Size = Annotated[int, Range(least=1, most=2**16)]
+Layers = Annotated[int, Range(least=1, most=1000)]
+Dropout = Annotated[float, Range(least=0, below=1)]
 State = TypeVar("State", bound=tuple[Tensor, ...])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How a baseline's authors train it.
-
-    Attributes:
-        optimizer: Which.
-        lr: Its learning rate.
-        weight_decay: Its weight decay.
-        clip: The largest norm of a gradient; None leaves it as it is.
-    """
+    """How a baseline's authors train it; `clip` is the largest norm of a gradient, if there is one."""
 
     optimizer: Literal["adam", "adamw"]
     lr: float
@@ -58,12 +53,27 @@ class Layout(NamedTuple):
     run: int
 
 
-class NetworkConfig(Protocol):
-    """The shape of a baseline: a frozen dataclass."""
+@dataclass(frozen=True, kw_only=True)
+class NetworkConfig:
+    """The shape of a baseline; the defaults are the published one.
 
-    @property
-    def dim(self) -> int:
-        """D, numbers in a feature."""
+    Raises:
+        ConfigError: A value is out of range, or a width is no multiple of its heads.
+    """
+
+    dim: Size = 2048
+    """D, numbers in a feature."""
+    shared_by: ClassVar[tuple[str, ...]] = ()
+    """The fields whose heads share `width` evenly."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        values: Any = self
+        for heads in self.shared_by:
+            if values.width % getattr(self, heads):
+                raise ConfigError(
+                    f"width ({values.width}) must be a multiple of {heads} ({getattr(self, heads)})"
+                )
 
 
 class OnlineNetwork(nn.Module, ABC, Generic[State]):
@@ -73,11 +83,8 @@ class OnlineNetwork(nn.Module, ABC, Generic[State]):
     """The name under which it is loaded."""
     recipe: ClassVar[Recipe]
     """How its authors train it."""
-
-    @property
-    @abstractmethod
-    def shape(self) -> NetworkConfig:
-        """Its configuration."""
+    shape: NetworkConfig
+    """Its configuration."""
 
     @abstractmethod
     def forward(self, features: Tensor) -> Tensor:
@@ -96,15 +103,7 @@ class OnlineNetwork(nn.Module, ABC, Generic[State]):
 
     @abstractmethod
     def step(self, feature: Tensor, state: State) -> tuple[Tensor, State]:
-        """The next frame of B streams.
-
-        Args:
-            feature: (B, D).
-            state: Of `start`, or of the step before; it is left as it is.
-
-        Returns:
-            Logits, (B,), and the state for the next step, of the same size.
-        """
+        """The next frame of B streams: features (B, D) → logits (B,) and the next state, of the same size."""
 
     @abstractmethod
     def layout(self) -> Layout:
@@ -119,7 +118,7 @@ class OnlineNetwork(nn.Module, ABC, Generic[State]):
             targets: y of the last K + R frames, (S, K + R).
             lead: How many frames of the same stream precede each of those, less one: 0 for the second frame,
                 negative where there is no target, (S, K + R).
-            weight: What the loss of boundaries is multiplied by.
+            weight: Of the loss of boundaries.
 
         Returns:
             (S, R); meaningless where `lead` is negative.
@@ -129,6 +128,11 @@ class OnlineNetwork(nn.Module, ABC, Generic[State]):
         """Where its weights lie, and their type."""
         first = next(self.parameters())
         return first.device, first.dtype
+
+    def zeros(self, *size: int) -> Tensor:
+        """Zeros where the weights lie, of their type."""
+        device, dtype = self.placement()
+        return torch.zeros(*size, device=device, dtype=dtype)
 
 
 def binary_losses(logits: Tensor, targets: Tensor, weight: Tensor | float = 1.0) -> Tensor:
@@ -143,7 +147,7 @@ def binary_losses(logits: Tensor, targets: Tensor, weight: Tensor | float = 1.0)
 
 
 def latest(window: Tensor, newest: Tensor) -> Tensor:
-    """A rolling window (B, N, D) with the newest (B, D) behind and without the oldest."""
+    """A rolling window (B, N, …) with the newest (B, …) behind and without the oldest."""
     return torch.cat([window[:, 1:], newest[:, None]], dim=1)
 
 
@@ -153,46 +157,13 @@ def sliding(sequence: Tensor, length: int) -> Tensor:
 
 
 def begun_with_still(sequence: Tensor, count: int) -> Tensor:
-    """A sequence (B, T, W) with its first place `count` times before it: as if a still picture had stood."""
+    """A sequence (B, T, W) with its first place `count` times before it, like a still picture."""
     return torch.cat([sequence[:, :1].expand(-1, count, -1), sequence], dim=1)
 
 
 def chunks(length: int, size: int) -> Iterator[slice]:
     """0 … length in slices of `size`."""
     yield from (slice(first, min(first + size, length)) for first in range(0, length, size))
-
-
-def state_bytes(state: tuple[Tensor, ...]) -> int:
-    """Bytes of one stream's state."""
-    return sum(tensor.numel() * tensor.element_size() for tensor in state)
-
-
-def check_shape(config: Any, *, heads: tuple[tuple[str, str], ...] = ()) -> None:
-    """Make sure that a configuration makes sense.
-
-    Args:
-        config: A dataclass: what is a number in its defaults must be one, whole numbers must be at
-            least 1, and `dropout` lie from 0 to below 1.
-        heads: Pairs (width, heads) of which the first must be a multiple of the second.
-
-    Raises:
-        ConfigError: It does not.
-    """
-    for field in fields(config):
-        value = getattr(config, field.name)
-        if isinstance(field.default, float):
-            a_number(field.name, value)
-            if field.name == "dropout" and not 0 <= value < 1:
-                raise ConfigError(f"dropout must be at least 0 and below 1, not {value}")
-            continue
-        most = _MOST_LAYERS if field.name.endswith("layers") else _MOST
-        if not 1 <= a_whole_number(field.name, value) <= most:
-            raise ConfigError(f"{field.name} must be a whole number from 1 to {most}, not {value!r}")
-    for width, parts in heads:
-        if getattr(config, width) % getattr(config, parts):
-            raise ConfigError(
-                f"{width} ({getattr(config, width)}) must be a multiple of {parts} ({getattr(config, parts)})"
-            )
 
 
 def parameter_count(network: nn.Module) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ongebd.backbones.torch_backbone import computing_threads
-from ongebd.baselines.network import OnlineNetwork, state_bytes
+from ongebd.baselines.network import OnlineNetwork
 from ongebd.types import Feature
 
 
@@ -18,32 +18,27 @@ class NetworkScorer:
     Args:
         network: In evaluation mode.
         name: What to call it.
-        threads: Threads in which a frame is computed, on the CPU; None leaves them as PyTorch has them.
+        threads: CPU threads in which a frame is computed; None leaves them as PyTorch has them.
     """
 
     latency: int = 0
 
     def __init__(self, network: OnlineNetwork[Any], name: str, threads: int | None = None) -> None:
         self.name = name
-        self._network = network
+        self.network = network
         self._threads = threads
         self._device, self._dtype = network.placement()
         self.reset()
 
     @property
-    def network(self) -> OnlineNetwork[Any]:
-        """The network, which streams share."""
-        return self._network
-
-    @property
     def state_bytes(self) -> int:
         """Bytes that this stream keeps."""
-        return state_bytes(self._state)
+        return sum(tensor.numel() * tensor.element_size() for tensor in self._state)
 
     @torch.inference_mode()
     def reset(self) -> None:
         """Forget everything seen."""
-        self._state = self._network.start()
+        self._state = self.network.start()
         self._first = True
 
     @torch.inference_mode()
@@ -52,7 +47,7 @@ class NetworkScorer:
         del time  # frames come at the rate that the network was trained at
         given = torch.from_numpy(np.asarray(feature, np.float32)).to(self._device, self._dtype)
         with computing_threads(self._threads, self._device):
-            logit, self._state = self._network.step(given[None], self._state)
+            logit, self._state = self.network.step(given[None], self._state)
         first, self._first = self._first, False
         return None if first else float(logit.float().sigmoid()[0])
 

@@ -11,7 +11,7 @@ of parameters stays the published one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -19,12 +19,15 @@ from torch.nn import functional
 
 from ongebd.baselines.attention import Attention, DecoderLayer, causal_mask
 from ongebd.baselines.network import (
+    Dropout,
+    Layers,
     Layout,
+    NetworkConfig,
     OnlineNetwork,
     Recipe,
+    Size,
     begun_with_still,
     binary_losses,
-    check_shape,
     chunks,
     latest,
     sliding,
@@ -34,39 +37,31 @@ _TOGETHER = 64  # windows that are computed at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class OadTrConfig:
+class OadTrConfig(NetworkConfig):
     """The shape of an OadTR; the published one has 73,595,906 parameters."""
 
-    dim: int = 2048
-    """D, numbers in a feature."""
-    width: int = 1024
+    width: Size = 1024
     """Numbers in a token."""
-    window: int = 64
+    window: Size = 64
     """Frames that it looks at, the newest included."""
-    encoder_layers: int = 3
+    encoder_layers: Layers = 3
     """Layers over the frames and the class token."""
-    encoder_heads: int = 8
+    encoder_heads: Size = 8
     """Their attention heads."""
-    decoder_layers: int = 5
+    decoder_layers: Layers = 5
     """Layers over the queries for the frames to come."""
-    decoder_heads: int = 4
+    decoder_heads: Size = 4
     """Their attention heads."""
-    ffn: int = 1024
+    ffn: Size = 1024
     """Width of the feed-forward networks."""
-    future: int = 8
+    future: Size = 8
     """Frames to come that are guessed."""
-    dropout: float = 0.1
+    dropout: Dropout = 0.1
     """Everywhere."""
-    run: int = 32
+    run: Size = 32
     """Neighbouring windows that are trained together, so that labels of the frames to come are at hand."""
 
-    def __post_init__(self) -> None:
-        check_shape(self, heads=(("width", "encoder_heads"), ("width", "decoder_heads")))
-
-    @classmethod
-    def for_dim(cls, dim: int, **changes: Any) -> Self:
-        """The published shape for features of D numbers."""
-        return cls(**{"dim": dim, **changes})
+    shared_by: ClassVar[tuple[str, ...]] = ("encoder_heads", "decoder_heads")
 
 
 class OadTrState(NamedTuple):
@@ -107,22 +102,20 @@ class OadTr(OnlineNetwork[OadTrState]):
     The boundary head sees the class token beside the mean of the decoder's tokens. Before the window is full
     the first frame stands in it repeatedly, as if a still picture had been shown.
 
-    Args:
-        config: Its shape.
-
     >>> config = OadTrConfig(dim=16, width=8, window=4, encoder_heads=2, decoder_heads=2, ffn=8)
     >>> OadTr(config).eval()(torch.rand(2, 5, 16)).shape
     torch.Size([2, 5])
     """
 
     method: ClassVar[str] = "oadtr"
+    shape: OadTrConfig
     recipe: ClassVar[Recipe] = Recipe(optimizer="adam", lr=1e-4, weight_decay=1e-4, clip=1.0)
     future_share: ClassVar[float] = 0.5
     """What the loss on the frames to come is multiplied by."""
 
     def __init__(self, config: OadTrConfig = OadTrConfig()) -> None:
         super().__init__()
-        self.config = config
+        self.shape = config
         width = config.width
         self.embed = nn.Linear(config.dim, width)
         self.token = nn.Parameter(torch.randn(width) * 0.02)
@@ -147,15 +140,10 @@ class OadTr(OnlineNetwork[OadTrState]):
         self.future_head = nn.Linear(width, 1)
         self.dropout = nn.Dropout(config.dropout)
 
-    @property
-    def shape(self) -> OadTrConfig:
-        """Its configuration."""
-        return self.config
-
     def forward(self, features: Tensor) -> Tensor:
         """(B, T, D) → logits (B, T)."""
-        tokens = begun_with_still(self.embed(features), self.config.window - 1)
-        windows = sliding(tokens, self.config.window)  # (B, T, window, W)
+        tokens = begun_with_still(self.embed(features), self.shape.window - 1)
+        windows = sliding(tokens, self.shape.window)  # (B, T, window, W)
         parts = [
             self.judge(windows[:, part].flatten(0, 1))[0].view(len(features), -1)
             for part in chunks(features.shape[1], _TOGETHER)
@@ -175,7 +163,7 @@ class OadTr(OnlineNetwork[OadTrState]):
         x = torch.cat([window, self.token.expand(batch, 1, -1)], dim=1) + self.positions
         memory = self.encoder_norm(self.encoder(self.dropout(x)))  # (B, window + 1, W)
         y = (self.queries + self.query_positions).expand(batch, -1, -1)
-        causal = causal_mask(self.config.future, y.device)
+        causal = causal_mask(self.shape.future, y.device)
         for layer in self.decoder:
             y = layer(y, memory, within_mask=causal)
         y = self.dropout(self.decoder_norm(y))  # (B, future, W)
@@ -184,9 +172,8 @@ class OadTr(OnlineNetwork[OadTrState]):
 
     def start(self, streams: int = 1) -> OadTrState:
         """An empty window."""
-        device, dtype = self.placement()
-        empty = torch.zeros(streams, self.config.window, self.config.width, device=device, dtype=dtype)
-        return OadTrState(empty, torch.zeros(streams, dtype=torch.bool, device=device))
+        empty = self.zeros(streams, self.shape.window, self.shape.width)
+        return OadTrState(empty, self.zeros(streams).bool())
 
     def step(self, feature: Tensor, state: OadTrState) -> tuple[Tensor, OadTrState]:
         """(B, D) → logits (B,)."""
@@ -197,7 +184,7 @@ class OadTr(OnlineNetwork[OadTrState]):
 
     def layout(self) -> Layout:
         """Neighbouring windows."""
-        return Layout(max(1, self.config.window - 1), 0, self.config.run)
+        return Layout(max(1, self.shape.window - 1), 0, self.shape.run)
 
     def losses(self, frames: Tensor, targets: Tensor, lead: Tensor, weight: Tensor | float = 1.0) -> Tensor:
         """Cross-entropy on the newest frame, and half of that on the frames to come.
@@ -205,10 +192,10 @@ class OadTr(OnlineNetwork[OadTrState]):
         The latter is the mean over those whose label is known: inside of the run, and of the same stream.
         """
         runs, count = targets.shape
-        windows = sliding(self.embed(frames)[:, -count - self.config.window + 1 :], self.config.window)
+        windows = sliding(self.embed(frames)[:, -count - self.shape.window + 1 :], self.shape.window)
         logits, future = self.judge(windows.flatten(0, 1))
         each = binary_losses(logits.view(runs, count), targets, weight)
-        ahead = torch.arange(1, self.config.future + 1, device=frames.device)
+        ahead = torch.arange(1, self.shape.future + 1, device=frames.device)
         places = torch.arange(count, device=frames.device)[:, None] + ahead  # (R, future)
         inside = places.clamp_max(count - 1)
         same = (places < count) & (lead[:, inside] == lead[..., None] + ahead)  # (S, R, future)

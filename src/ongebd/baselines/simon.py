@@ -11,43 +11,45 @@ classes that a one-logit head stands for; it is fed back without gradient, as pu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from ongebd.baselines.attention import DecoderLayer, sinusoids
-from ongebd.baselines.network import Layout, OnlineNetwork, Recipe, binary_losses, check_shape, latest
+from ongebd.baselines.network import (
+    Dropout,
+    Layers,
+    Layout,
+    NetworkConfig,
+    OnlineNetwork,
+    Recipe,
+    Size,
+    binary_losses,
+    latest,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimOnConfig:
+class SimOnConfig(NetworkConfig):
     """The shape of a Sim-On; the published one has 3,295,489 parameters."""
 
-    dim: int = 2048
-    """D, numbers in a feature."""
-    width: int = 256
+    width: Size = 256
     """Numbers in a token."""
-    layers: int = 4
+    layers: Layers = 4
     """Decoder layers."""
-    heads: int = 8
+    heads: Size = 8
     """Their attention heads."""
-    ffn: int = 256
+    ffn: Size = 256
     """Width of their feed-forward networks."""
-    history: int = 6
+    history: Size = 6
     """Frames before the newest, and probabilities, that it looks at."""
-    dropout: float = 0.1
+    dropout: Dropout = 0.1
     """Everywhere."""
-    run: int = 32
+    run: Size = 32
     """Neighbouring frames that are trained together, one after the other."""
 
-    def __post_init__(self) -> None:
-        check_shape(self, heads=(("width", "heads"),))
-
-    @classmethod
-    def for_dim(cls, dim: int, **changes: Any) -> Self:
-        """The published shape for features of D numbers."""
-        return cls(**{"dim": dim, **changes})
+    shared_by: ClassVar[tuple[str, ...]] = ("heads",)
 
 
 class SimOnState(NamedTuple):
@@ -70,15 +72,13 @@ class SimOn(OnlineNetwork[SimOnState]):
     A learned token stands before the first frame of a stream, as published; what would lie before that is
     masked out. A frame's position is counted from the newest one backwards.
 
-    Args:
-        config: Its shape.
-
     >>> network = SimOn(SimOnConfig(dim=16, width=8, heads=2, ffn=8)).eval()
     >>> network(torch.rand(2, 5, 16)).shape
     torch.Size([2, 5])
     """
 
     method: ClassVar[str] = "simon"
+    shape: SimOnConfig
     recipe: ClassVar[Recipe] = Recipe(optimizer="adam", lr=1e-4, weight_decay=1e-4, clip=1.0)
     focus: ClassVar[float] = 2.0
     """γ of the focal loss."""
@@ -88,7 +88,7 @@ class SimOn(OnlineNetwork[SimOnState]):
 
     def __init__(self, config: SimOnConfig = SimOnConfig()) -> None:
         super().__init__()
-        self.config = config
+        self.shape = config
         width = config.width
         self.embed = nn.Linear(config.dim, width)
         self.begin = nn.Parameter(torch.randn(width))
@@ -109,45 +109,38 @@ class SimOn(OnlineNetwork[SimOnState]):
         self.dropout = nn.Dropout(config.dropout)
         self.register_buffer("_positions", sinusoids(config.history + 1, width), persistent=False)
 
-    @property
-    def shape(self) -> SimOnConfig:
-        """Its configuration."""
-        return self.config
-
     def forward(self, features: Tensor) -> Tensor:
         """(B, T, D) → logits (B, T), one after the other: each needs what was said of those before."""
         streams, length, _ = features.shape
         before = torch.arange(length, device=features.device).expand(streams, -1)
-        history = self.config.history
+        history = self.shape.history
         tokens = self.embed(features)  # (B, T, W), the greater part of the work
         padded = torch.cat([tokens.new_zeros(streams, history, tokens.shape[-1]), tokens], dim=1)
         return self._say(padded, before)
 
     def start(self, streams: int = 1) -> SimOnState:
         """No frame before."""
-        device, dtype = self.placement()
-        frames = torch.zeros(streams, self.config.history, self.config.width, device=device, dtype=dtype)
-        before = torch.zeros(streams, dtype=torch.int64, device=device)
-        return SimOnState(frames, frames[..., 0].clone(), before)
+        frames = self.zeros(streams, self.shape.history, self.shape.width)
+        return SimOnState(frames, frames[..., 0].clone(), self.zeros(streams).long())
 
     def step(self, feature: Tensor, state: SimOnState) -> tuple[Tensor, SimOnState]:
         """(B, D) → logits (B,)."""
         token = self.embed(feature)
         logits = self._judge(token, *state)
         chances = torch.cat([state.chances[:, 1:], logits.detach().sigmoid()[:, None]], dim=1)
-        before = (state.before + 1).clamp_max(self.config.history + 1)
+        before = (state.before + 1).clamp_max(self.shape.history + 1)
         return logits, SimOnState(latest(state.frames, token), chances, before)
 
     def layout(self) -> Layout:
         """Neighbouring frames; those before them that give the first probabilities have no loss."""
-        history = self.config.history
-        return Layout(history + 1, history, self.config.run)
+        history = self.shape.history
+        return Layout(history + 1, history, self.shape.run)
 
     def losses(self, frames: Tensor, targets: Tensor, lead: Tensor, weight: Tensor | float = 1.0) -> Tensor:
         """Focal cross-entropy (Lin et al., 2017): each is multiplied by α_t · (1 − p_t)^γ."""
         tokens = self.embed(frames[:, 1:])  # `history` frames before the first target's
-        logits = self._say(tokens, (lead + 1).clamp_min(0))[:, -self.config.run :]
-        truth = targets[:, -self.config.run :].bool()
+        logits = self._say(tokens, (lead + 1).clamp_min(0))[:, -self.shape.run :]
+        truth = targets[:, -self.shape.run :].bool()
         chance = logits.sigmoid()
         wrong = torch.where(truth, 1 - chance, chance)
         balance = torch.where(truth, self.balance, 1 - self.balance)
@@ -155,7 +148,7 @@ class SimOn(OnlineNetwork[SimOnState]):
 
     def _say(self, tokens: Tensor, before: Tensor) -> Tensor:
         """Logits (B, T) of the last T of the tokens (B, history + T, W); `before`: where each stands."""
-        history = self.config.history
+        history = self.shape.history
         chances = tokens.new_zeros(len(tokens), history)
         logits = []
         for place in range(before.shape[1]):
@@ -168,7 +161,7 @@ class SimOn(OnlineNetwork[SimOnState]):
 
     def _judge(self, newest: Tensor, frames: Tensor, chances: Tensor, before: Tensor) -> Tensor:
         """Logits (B,) of the newest frames (B, W) from those before (B, history, W)."""
-        history = self.config.history
+        history = self.shape.history
         lag = torch.arange(history, 0, -1, device=newest.device)  # (history,)
         beyond = lag > before[:, None]  # (B, history): before the first frame of its stream
         first = lag == before[:, None] + 1

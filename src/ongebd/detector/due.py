@@ -10,11 +10,7 @@ from ongebd.video.timing import Sampler
 
 
 class Due:
-    """The answers of `OnlineDetector.due`, for it and for streams whose detector is elsewhere.
-
-    Args:
-        rate: Frames a second.
-    """
+    """The answers of `OnlineDetector.due`, at a rate in frames a second."""
 
     def __init__(self, rate: Fraction) -> None:
         self._sampler = Sampler(rate)
@@ -26,9 +22,6 @@ class Due:
         Args:
             time: Seconds; a float is taken for the simple fraction that it stands for.
             frame: Its number, for messages.
-
-        Raises:
-            ConfigError: The time is no number.
         """
         seconds = in_seconds(time, frame)
         exact = time if isinstance(time, Fraction) else Fraction(seconds).limit_denominator(1_000_000)
@@ -44,15 +37,7 @@ class Due:
 
 
 def in_seconds(time: float | Fraction, frame: int | None = None) -> float:
-    """A frame's time, in seconds.
-
-    Args:
-        time: As given.
-        frame: Its number, for messages.
-
-    Raises:
-        ConfigError: It is no number.
-    """
+    """A frame's time in seconds; ConfigError, with the frame's number, where it is no finite number."""
     if isinstance(time, float) and isfinite(time):  # as most are, and this is called for each frame
         return time
     if isinstance(time, Fraction):

@@ -118,19 +118,8 @@ class Judge:
             return Decision(index, time, 0.0, head.mean, head.std, 0.0, head.threshold, False, ready=False)
         head.update(score)
         onset, boundary = self._runs.update(time, head.is_boundary, head.z, now)
-        return Decision(
-            index,
-            time,
-            score,
-            head.mean,
-            head.std,
-            head.z,
-            head.threshold,
-            head.is_boundary,
-            head.ready,
-            onset,
-            boundary,
-        )
+        level = head.mean, head.std, head.z, head.threshold
+        return Decision(index, time, score, *level, head.is_boundary, head.ready, onset, boundary)
 
     def _hand_out(self, decision: Decision) -> Decision:
         if decision.pending and self._broken_off:

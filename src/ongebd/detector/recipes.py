@@ -134,43 +134,40 @@ class MethodFacts:
 
 def catalogue() -> list[MethodFacts]:
     """All methods: those that need nothing, those that are trained, and the peers."""
-    found = []
-    for name, recipe in RECIPES.items():
-        fps = float(recipe.defaults.rate())
-        found.append(
-            MethodFacts(
-                name=name,
-                argument=None if recipe.argument is None else f"[{recipe.argument}]",
-                summary=recipe.summary,
-                parameters=recipe.parameters,
-                parameters_with_resnet50=recipe.parameters + RESNET50 if recipe.takes_any_backbone else None,
-                latency=recipe.latency / fps,
-                latency_frames=recipe.latency,
-                fps=fps,
-                licence=recipe.licence,
-                trained_on=recipe.trained_on,
-                extra=recipe.extra,
-            )
-        )
-    trained = {name: (method.parameters, method.summary) for name, method in METHODS.items()}
-    trained[ESTIMATOR] = (
-        ESTIMATOR_PARAMETERS,
-        "the paper's: how wrong an anticipation of the next feature was",
-    )
-    for name, (parameters, summary) in trained.items():
-        found.append(
-            MethodFacts(
-                name=name,
-                argument="FOLDER",
-                summary=summary,
-                parameters=parameters,
-                parameters_with_resnet50=parameters + RESNET50,
-                latency=0.0,
-                latency_frames=0,
-                fps=24.0,
-                licence="Apache-2.0; the weights are yours",
-                trained_on="what you train it on: ongebd train",
-                extra="train",
-            )
-        )
+    trained = {
+        ESTIMATOR: (ESTIMATOR_PARAMETERS, "the paper's: how wrong an anticipation of the next feature was"),
+        **{name: (method.parameters, method.summary) for name, method in METHODS.items()},
+    }
+    found = [
+        _facts(name, recipe, recipe.argument and f"[{recipe.argument}]") for name, recipe in RECIPES.items()
+    ]
+    found += [_facts(name, _trained(*about), "FOLDER") for name, about in trained.items()]
     return sorted(found, key=lambda facts: (facts.extra or "", facts.name))
+
+
+def _trained(parameters: int, summary: str) -> Recipe:
+    return replace(
+        RECIPES["window-mean"],  # for the backbone and the rate
+        summary=summary,
+        parameters=parameters,
+        licence="Apache-2.0; the weights are yours",
+        trained_on="what you train it on: ongebd train",
+        extra="train",
+    )
+
+
+def _facts(name: str, recipe: Recipe, argument: str | None) -> MethodFacts:
+    fps = float(recipe.defaults.rate())
+    return MethodFacts(
+        name=name,
+        argument=argument,
+        summary=recipe.summary,
+        parameters=recipe.parameters,
+        parameters_with_resnet50=recipe.parameters + RESNET50 if recipe.takes_any_backbone else None,
+        latency=recipe.latency / fps,
+        latency_frames=recipe.latency,
+        fps=fps,
+        licence=recipe.licence,
+        trained_on=recipe.trained_on,
+        extra=recipe.extra,
+    )

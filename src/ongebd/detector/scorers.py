@@ -13,11 +13,7 @@ from ongebd.types import Feature
 
 
 class Scorer(Protocol):
-    """A method at work on one stream, whose state it owns. What it shares with others is never changed.
-
-    A head (`ongebd.detector.heads`) decides on the scores; so the share of the model and that of the head
-    can be told apart.
-    """
+    """A method at work on one stream, whose state it owns. A head decides on the scores."""
 
     @property
     def name(self) -> str:
@@ -39,8 +35,8 @@ class Scorer(Protocol):
             time: Seconds.
 
         Returns:
-            The score of the frame `latency` frames before this one; None where that frame has none (there is
-            no such frame, or nothing to compare it with).
+            The score of the frame `latency` frames before this one; None where that frame has none, because
+            there is no such frame or nothing to compare it with.
         """
 
     def flush(self) -> Sequence[float | None]:
@@ -62,15 +58,11 @@ class AnticipationScorer:
     latency: int = 0
 
     def __init__(self, anticipator: Anticipator, error: ErrorFunction, dim: int) -> None:
+        self.name = anticipator.name
         self._anticipator = anticipator
         self._error = error
         self._past: npt.NDArray[np.float32] = np.empty((anticipator.window, dim), np.float32)
         self._seen = 0
-
-    @property
-    def name(self) -> str:
-        """The anticipator's."""
-        return self._anticipator.name
 
     @property
     def state_bytes(self) -> int:
