@@ -137,8 +137,8 @@ def sink_watcher(*, clips: bool = False, picture: bytes | None = None) -> Any:
     missed: list[int] = []
     stream = SimpleNamespace(
         name="Front",
-        decided_frames=7,
-        thumbnail=lambda number: picture,
+        status=lambda: SimpleNamespace(frames=7),
+        history=SimpleNamespace(picture=lambda number: picture),
         clip_written=lambda clip: None,
         clip_missed=missed.append,
     )

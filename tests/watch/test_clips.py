@@ -60,7 +60,7 @@ def test_each_boundary_has_a_clip_from_before_its_onset_until_after_it(film, lig
     assert clips.keys() == onsets.keys()
     for number, clip in clips.items():
         assert (clip.time, clip.wall, clip.epoch) == (onsets[number].time, onsets[number].wall, 0)
-        assert watcher.streams["door"].clip(number) == clip.path
+        assert watcher.streams["door"].history.clip(number) == clip.path
         assert NAME.fullmatch(clip.path.name)
         codec, seconds, first, last = seen_in(clip.path)
         assert codec == "h264"
@@ -98,10 +98,10 @@ def test_a_feed_that_is_killed_within_a_clip_leaves_a_whole_short_one(
         with feeding(free_port, codec=codec):
             waits(watcher, lambda: stream.status().boundaries >= 2, 20)
             assert list(tmp_path.iterdir()) == []  # they still grow
-        waits(watcher, lambda: stream.clip(2) is not None)
+        waits(watcher, lambda: stream.history.clip(2) is not None)
     assert complaints == []
     for number in (1, 2):
-        found, seconds, *_ = seen_in(stream.clip(number))
+        found, seconds, *_ = seen_in(stream.history.clip(number))
         assert (found, 0.3 < seconds < 15) == ("h264", True)
 
 

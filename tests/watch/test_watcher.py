@@ -272,10 +272,10 @@ def test_the_last_hour_and_its_pictures_are_kept(light_model):
     assert [known.onset.number for known in boundaries] == [1, 2, 3, 4]
     assert stream.status().boundaries == 4
     assert all(known.onset.has_thumbnail and known.found is not None for known in boundaries)
-    picture = stream.thumbnail(1)
+    picture = stream.history.picture(1)
     assert picture is not None
     assert picture[:3] == b"\xff\xd8\xff"
-    assert stream.thumbnail(99) is None
+    assert stream.history.picture(99) is None
 
 
 def test_a_look_ahead_is_told_late_but_at_its_own_time(make_scene):

@@ -26,15 +26,8 @@ _SCALE = 10_000
 _MOST_BOUNDARIES = 2000
 _MOST_STATES = 500
 _MOST_PICTURE_BYTES = 16 * 1024 * 1024
-# A point without its stream, in the order of its fields: 66 bytes.
-_ROW = np.dtype(
-    [
-        ("epoch", np.int64),
-        *((name, np.float64) for name in ("time", "wall", "error", "mean", "std", "threshold", "z")),
-        ("positive", np.bool_),
-        ("ready", np.bool_),
-    ]
-)
+_NUMBERS = ("time", "wall", "error", "mean", "std", "threshold", "z")
+_ROW = np.dtype([("epoch", np.int64), *((name, np.float64) for name in _NUMBERS), ("flags", np.uint8)])
 Rows = npt.NDArray[Any]
 
 
@@ -69,17 +62,10 @@ class Place(NamedTuple):
 
 
 class News(NamedTuple):
-    """What came after a place in a history.
-
-    Attributes:
-        place: Where this news ends.
-        rows: The new points, preceded by the one before them; fields as in `Point`.
-        skip: How many of the rows precede the news: 0 or 1.
-    """
+    """What came after a place in a history, up to `place`; the rows are points."""
 
     place: Place
     rows: Rows
-    skip: int
     boundaries: list[KnownBoundary]
     states: list[StateChanged]
 
@@ -111,12 +97,12 @@ class History:
 
     def add_point(self, point: Point) -> None:
         """Keep a point; the oldest makes room for it."""
-        row = (
-            *(point.epoch, point.time, point.wall, point.error, point.mean, point.std),
-            *(point.threshold, point.z, point.positive, point.ready),
-        )
+        flags = POSITIVE * point.positive + READY * point.ready
         with self._lock:
-            self._rows[self._count % len(self._rows)] = row
+            if self._count and point.epoch != self._rows["epoch"][(self._count - 1) % len(self._rows)]:
+                flags += FIRST
+            numbers = [getattr(point, name) for name in _NUMBERS]
+            self._rows[self._count % len(self._rows)] = (point.epoch, *numbers, flags)
             self._count += 1
 
     def add_state(self, change: StateChanged) -> None:
@@ -179,7 +165,10 @@ class History:
         """The points from a moment on (Unix seconds), oldest first."""
         with self._lock:
             rows = self._between(0, self._count)
-        return [Point(self._stream, *row) for row in rows[rows["wall"] >= since].tolist()]
+        return [
+            Point(*(self._stream, *row[:-1], bool(row[-1] & POSITIVE), bool(row[-1] & READY)))
+            for row in rows[rows["wall"] >= since].tolist()
+        ]
 
     def boundaries(self, since: float) -> list[KnownBoundary]:
         """The boundaries whose onset came since a moment (Unix seconds), by number."""
@@ -190,14 +179,11 @@ class History:
     def news(self, after: Place) -> News:
         """Everything that came after a place."""
         with self._lock:
-            first = max(after.points, self._count - len(self._rows))
-            skip = int(first > 0 and first > self._count - len(self._rows))
             newest_first = reversed(self._boundaries.values())
             boundaries = list(takewhile(lambda one: one.version > after.version, newest_first))
             return News(
                 Place(self._count, self._version),
-                self._between(first - skip, self._count),
-                skip,
+                self._between(after.points, self._count),
                 boundaries[::-1],
                 [change for version, change in self._states if version > after.version],
             )
@@ -226,19 +212,14 @@ class History:
         return self._rows[np.arange(oldest, end) % len(self._rows)]
 
 
-def packed_points(rows: Rows, skip: int = 0) -> dict[str, list[int]]:
+def packed_points(rows: Rows) -> dict[str, list[int]]:
     """Points as columns of small whole numbers: a third of the bytes that an object for each would need.
-
-    Args:
-        rows: Fields as in `Point`.
-        skip: How many rows at the beginning only tell where an epoch begins.
 
     Returns:
         `t` wall time in ms (the first since 1970, then steps), `e` error, `m` mean, `h` threshold, each times
         10,000, and `f` flags.
     """
-    rows, flags = rows[skip:], _flags(rows)[skip:]
-    return {"t": _steps(_whole(1000 * rows["wall"])), **_levels(rows), "f": flags.tolist()}
+    return {"t": _steps(_whole(1000 * rows["wall"])), **_levels(rows), "f": rows["flags"].tolist()}
 
 
 def packed_past(rows: Rows) -> dict[str, Any]:
@@ -253,11 +234,7 @@ def packed_past(rows: Rows) -> dict[str, Any]:
     rows = rows[set_back[-1] + 1 :] if len(set_back) else rows
     newest = rows["wall"][-1] if len(rows) else 0.0
     fine = int(np.searchsorted(np.maximum.accumulate(rows["wall"]), newest - FINE_SECONDS))
-    skip = int(fine > 0)
-    return {
-        "fine": packed_points(rows[fine - skip :], skip),
-        "bins": [_binned(rows, width) for width in BIN_SECONDS],
-    }
+    return {"fine": packed_points(rows[fine:]), "bins": [_binned(rows, width) for width in BIN_SECONDS]}
 
 
 def _binned(rows: Rows, width: float) -> dict[str, Any]:
@@ -265,11 +242,10 @@ def _binned(rows: Rows, width: float) -> dict[str, Any]:
     starts = np.flatnonzero(np.diff(numbers, prepend=-1))[-BINS:]
     if not len(starts):
         return {"w": width, **{name: [] for name in "nclumehf"}}
-    rows, flags, numbers = rows[starts[0] :], _flags(rows)[starts[0] :], numbers[starts]
-    starts -= starts[0]
+    rows, numbers, starts = rows[starts[0] :], numbers[starts], starts - starts[0]
     counts = np.diff(starts, append=len(rows))
     last = starts + counts - 1
-    once = np.bitwise_or.reduceat(flags, starts) & ~READY
+    once = np.bitwise_or.reduceat(rows["flags"], starts) & (POSITIVE | FIRST)
     return {
         "w": width,
         "n": _steps(numbers),
@@ -278,14 +254,8 @@ def _binned(rows: Rows, width: float) -> dict[str, Any]:
         "u": _whole(_SCALE * np.maximum.reduceat(rows["error"], starts)).tolist(),
         **_levels(rows[last]),
         "e": _whole(_SCALE * np.add.reduceat(rows["error"], starts) / counts).tolist(),
-        "f": (once | flags[last] & READY).tolist(),
+        "f": (once | rows["flags"][last] & READY).tolist(),
     }
-
-
-def _flags(rows: Rows) -> npt.NDArray[np.int64]:
-    epoch = rows["epoch"]
-    first = np.diff(epoch, prepend=epoch[:1]) != 0
-    return np.asarray(POSITIVE * rows["positive"] + READY * rows["ready"] + FIRST * first, np.int64)
 
 
 def _levels(rows: Rows) -> dict[str, list[int]]:

@@ -48,7 +48,7 @@ class Onset:
         number: Counts the stream's boundaries from 1, over all epochs.
         wall: When the frame arrived.
         score: Its z; the boundary's score, known when the run of positive frames is over, may be larger.
-        has_thumbnail: Whether `WatchedStream.thumbnail(number)` has a picture of it.
+        has_thumbnail: Whether `WatchedStream.history` has a picture of it.
     """
 
     stream: str

@@ -8,7 +8,6 @@ from bisect import bisect_left
 from collections import deque
 from dataclasses import dataclass, replace
 from math import ceil
-from pathlib import Path
 
 from ongebd.detector import StreamConfig
 from ongebd.detector.config import sensitivity_of
@@ -141,19 +140,6 @@ class WatchedStream:
             fps = (len(recent) - 1) / span if span > 0 else 0.0
             return replace(self._now, fps=fps, dropped=self._pooled.dropped)
 
-    @property
-    def decided_frames(self) -> int:
-        """The same as `status().frames`, but cheaper."""
-        return self._now.frames
-
-    def thumbnail(self, number: int) -> bytes | None:
-        """The picture of a boundary's onset, JPEG; None if it is not kept (any more)."""
-        return self.history.picture(number)
-
-    def clip(self, number: int) -> Path | None:
-        """The file of a boundary's clip, if one was written; it may have been deleted since."""
-        return self.history.clip(number)
-
     def set_sensitivity(self, sensitivity: float) -> None:
         """Find more or fewer boundaries from now on; the detector forgets nothing.
 
@@ -168,10 +154,6 @@ class WatchedStream:
         self._hub.publish(Retuned(self.key, self._clock.wall(), value))
 
     # Its reader's thread calls these.
-
-    def connect(self) -> None:
-        """A connection begins: the next frame is its first."""
-        self._reader_epoch = None
 
     def wait_for_model(self, waits: bool) -> None:
         """Whether the source waits when the model is busy, so that no frame is dropped."""
@@ -211,6 +193,7 @@ class WatchedStream:
 
     def disconnect(self) -> None:
         """A connection is over: open boundaries are decided, and the next frame begins an epoch."""
+        self._reader_epoch = None  # the next frame is a connection's first
         if self._epoch_has_frames:
             self._begin_epoch()
 

@@ -91,7 +91,6 @@ class Supervisor:
 
     def _connection(self) -> _Ending:
         """One connection, from opening it to its end."""
-        self.stream.connect()
         frames, opened, live = 0, False, True
         try:
             with self.opener(self.source, self.stop) as reader:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from types import MappingProxyType
+from functools import partial
 from typing import Self
 
 from ongebd.detector import StreamConfig
@@ -55,6 +55,9 @@ class Watcher:
         opener: Opens sources instead of `VideoReader`.
 
     Attributes:
+        streams: By key, in the order of the sources.
+        config: The initial settings of every stream.
+        sinks: Those that were attached.
         footage: Where clips that are ready to be written are published.
 
     Raises:
@@ -95,7 +98,7 @@ class Watcher:
         self._stop = threading.Event()
         self._started = self._stopped = False
         self._failure: BaseException | None = None
-        self._sinks: list[HubSink] = []
+        self.sinks: list[HubSink] = []
         self._pool = StreamPool(
             model,
             device=device,
@@ -104,25 +107,23 @@ class Watcher:
             max_pending=max_pending,
             on_result=self._decided,
         )
-        self.model = self._pool.model
+        self.model, self.config = self._pool.model, self._pool.config
         try:
-            self._streams = {source.key: self._stream(source) for source in named}
+            self.streams: Mapping[str, WatchedStream] = {source.key: self._stream(source) for source in named}
         except BaseException:
             self._pool.close(drain=False)
             raise
-        self._supervisors = [
-            Supervisor(
-                source=source,
-                stream=self._streams[source.key],
-                opener=opener or self._open,
-                patience=self._patience,
-                clock=self.clock,
-                stop=self._stop,
-                realtime=realtime,
-            )
-            for source in named
+        supervise = partial(
+            Supervisor,
+            opener=opener or self._open,
+            patience=self._patience,
+            clock=self.clock,
+            stop=self._stop,
+            realtime=realtime,
+        )
+        self._readers = [
+            self._reader(supervise(source=source, stream=self.streams[source.key])) for source in named
         ]
-        self._readers: list[threading.Thread] = []
         self._ticker = threading.Thread(target=self._tick, name="ongebd-watch", daemon=True)
 
     def __enter__(self) -> Self:
@@ -132,21 +133,6 @@ class Watcher:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    @property
-    def streams(self) -> Mapping[str, WatchedStream]:
-        """The streams by key, in the order of the sources."""
-        return MappingProxyType(self._streams)
-
-    @property
-    def config(self) -> StreamConfig:
-        """The initial settings of every stream."""
-        return self._pool.config
-
-    @property
-    def sinks(self) -> Sequence[HubSink]:
-        """The sinks that were attached."""
-        return tuple(self._sinks)
-
     def attach(self, sink: HubSink) -> None:
         """Start and stop this sink with the watcher.
 
@@ -155,21 +141,17 @@ class Watcher:
         """
         if self._started:
             raise ConfigError("attach a sink before the watcher starts, so that it misses nothing")
-        self._sinks.append(sink)
+        self.sinks.append(sink)
 
     def start(self) -> None:
         """Begin to watch; a second call does nothing."""
         if self._started:
             return
         self._started = True
-        for sink in self._sinks:
+        for sink in self.sinks:
             sink.start()
-        self._ticker.start()
-        for one in self._supervisors:
-            # A daemon: a driver that hangs in the kernel must not keep the program alive.
-            name = f"ongebd-read-{one.source.key}"
-            self._readers.append(threading.Thread(target=self._read, args=(one,), name=name, daemon=True))
-            self._readers[-1].start()
+        for thread in (self._ticker, *self._readers):
+            thread.start()
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until all sources are over; returns whether they are.
@@ -181,12 +163,12 @@ class Watcher:
             RuntimeError: Something broke that is no source's fault; everything is stopped.
         """
         until = float("inf") if timeout is None else time.monotonic() + timeout
-        for stream in self._streams.values():
+        for stream in self.streams.values():
             while not stream.over.is_set() and self._failure is None and time.monotonic() < until:
                 stream.over.wait(max(0.0, min(_TICK, until - time.monotonic())))
         if self._failure is not None:
             raise RuntimeError(f"the watcher has stopped: {self._failure}") from self._failure
-        return all(stream.over.is_set() for stream in self._streams.values())
+        return all(stream.over.is_set() for stream in self.streams.values())
 
     def stop(self) -> None:
         """End everything: close sources, decide the frames that wait, empty the sinks.
@@ -209,7 +191,7 @@ class Watcher:
         # Sinks that publish records themselves end first, so that the others still hear of the last ones.
         self.footage.close()
         self._finish_sinks(publishing=True)
-        for stream in self._streams.values():
+        for stream in self.streams.values():
             stream.no_more_clips()
         self.hub.close()
         self._finish_sinks(publishing=False)
@@ -220,10 +202,10 @@ class Watcher:
         Raises:
             MissingExtraError: `prometheus_client` is not installed.
         """
-        return metrics_text(self._streams.values(), self._sinks)
+        return metrics_text(self.streams.values(), self.sinks)
 
     def _finish_sinks(self, *, publishing: bool) -> None:
-        for sink in self._sinks:
+        for sink in self.sinks:
             if self._started and sink.publishes is publishing:
                 sink.finish(_STOP_SECONDS)
 
@@ -247,7 +229,7 @@ class Watcher:
     def _open(self, source: WatchedSource, stop: threading.Event) -> AbstractContextManager[Reader]:
         return VideoReader(
             source.source,
-            self._pool.config.rate(),
+            self.config.rate(),
             view=self.model.backbone.view,
             connecting=Connecting(
                 open_timeout=self._patience.open_timeout,
@@ -257,20 +239,24 @@ class Watcher:
             ),
             source_fps=self._source_fps,
             preview=THUMBNAIL_SIDE if self._thumbnails else None,
-            keep=self._streams[source.key].clips,
+            keep=self.streams[source.key].clips,
         )
 
     def _decided(self, result: PoolResult) -> None:
-        self._streams[str(result.stream.name)].decided(result)
+        self.streams[str(result.stream.name)].decided(result)
 
     def _tick(self) -> None:
         while not self._stop.wait(_TICK):
-            for stream in self._streams.values():
+            for stream in self.streams.values():
                 stream.tick()
 
-    def _read(self, supervisor: Supervisor) -> None:
-        try:
-            supervisor.run()
-        except BaseException as problem:  # noqa: BLE001 - `join` raises it
-            self._failure = self._failure or problem
-            self._stop.set()
+    def _reader(self, supervisor: Supervisor) -> threading.Thread:
+        def read() -> None:
+            try:
+                supervisor.run()
+            except BaseException as problem:  # noqa: BLE001 - `join` raises it
+                self._failure = self._failure or problem
+                self._stop.set()
+
+        # A daemon: a driver that hangs in the kernel must not keep the program alive.
+        return threading.Thread(target=read, name=f"ongebd-read-{supervisor.source.key}", daemon=True)

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,12 +34,6 @@ class MadeStream:
 
     def status(self) -> StreamStatus:
         return replace(self.now, fps=self.rate if self.now.state == "live" else 0.0)
-
-    def thumbnail(self, number: int) -> bytes | None:
-        return self.history.picture(number)
-
-    def clip(self, number: int) -> Path | None:
-        return self.history.clip(number)
 
     def set_sensitivity(self, sensitivity: float) -> None:
         if self.now.state == "failed":

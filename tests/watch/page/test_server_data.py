@@ -179,7 +179,7 @@ def test_a_thumbnail_comes_from_memory_with_its_type(watcher: Any, served: Calla
     server = served(watcher)
     answer = httpx.get(f"{server.url}api/streams/cam/thumbnails/{onset.number}")
     assert answer.headers["content-type"] == "image/jpeg"
-    assert answer.content == stream.thumbnail(onset.number)
+    assert answer.content == stream.history.picture(onset.number)
     assert httpx.get(f"{server.url}api/streams/cam/thumbnails/{bare.number}").status_code == 404
 
 

@@ -50,9 +50,9 @@ export class Card {
     const state = this.part(".state");
     state.querySelector("span").textContent = STATES[status.state] ?? status.state;
     state.querySelector("use").setAttribute("href", `#i-${status.state}`);
-    const reason = this.part(".reason"), told = status.state !== "live" && status.reason;
-    reason.hidden = !told;
-    reason.textContent = told ? status.reason : "";
+    const reason = this.part(".reason"), shown = status.state !== "live" && status.reason;
+    reason.hidden = !shown;
+    reason.textContent = shown ? status.reason : "";
     for (const [name, text] of Object.entries(FIGURES)) {
       const place = this.part(`[data-of="${name}"]`);
       place.querySelector("dd").textContent = text(status);
@@ -89,7 +89,7 @@ export class Card {
     return !known;
   }
 
-  // Forget what is older than the longest view.
+  // Drop what is older than the longest view.
   trim(now) {
     for (const [number, event] of this.events) if (event.w < now - HOUR - 60) this.events.delete(number);
     while (this.states.length > 1 && this.states[1].w < now - HOUR - 60) this.states.shift();
@@ -150,7 +150,7 @@ export class Card {
     });
   }
 
-  // Send the newest wish; while one is under way, the next waits for it.
+  // Send the newest value; while one is being sent, the next waits.
   async #tune() {
     if (this.tuning) return;
     this.tuning = true;

@@ -5,7 +5,6 @@ import { firstAt } from "./curve.js";
 const TOPS = [0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.2, 1.5, 2, 3, 5, 8];
 const LOWER_AFTER = 4; // seconds that a smaller scale must suffice before it is taken
 const UNSEEN = 2000; // ms between two drawings of a chart that is scrolled out of sight
-const NAMES = { connecting: "connecting", stalled: "stalled", reconnecting: "reconnecting", ended: "ended", failed: "failed" };
 
 let colours = null;
 const media = matchMedia("(prefers-color-scheme: dark)");
@@ -63,7 +62,7 @@ export class Chart {
     this.drawn = performance.now();
   }
 
-  // Whether it is seen, or ought to be kept from growing old.
+  // Whether it is visible, or was drawn too long ago.
   due() {
     return this.visible || performance.now() - (this.drawn ?? -Infinity) > UNSEEN;
   }
@@ -121,7 +120,7 @@ export class Chart {
     if (width && (width !== this.plot.width || height !== this.plot.height)) this.plot.setSize({ width, height });
   }
 
-  // The vertical scale: large enough at once, smaller only after a while, in steps that do not flicker.
+  // The vertical scale: it grows immediately and shrinks only after a while, in steps that do not flicker.
   #scale([times, errors, , thresholds, , highs], start, now) {
     let most = 0;
     for (let i = firstAt(times, start); i < times.length; i++) {
@@ -138,7 +137,7 @@ export class Chart {
     }
   }
 
-  // Hatch the spans in which the stream was not live, so that they are told apart without colour.
+  // Hatch the spans in which the stream was not live, which also shows without colour.
   #downtime(plot) {
     const { ctx, bbox } = plot, { min, max } = plot.scales.x, { states } = this.stream;
     if (min == null) return;
@@ -163,7 +162,7 @@ export class Chart {
       }
       ctx.stroke();
       ctx.font = `${11 * dot}px ${colour("font")}`;
-      const text = NAMES[state.state] ?? state.state, wide = ctx.measureText(text).width;
+      const text = state.state, wide = ctx.measureText(text).width;
       if (width > wide + 12 * dot) {
         const middle = left + width / 2, y = bbox.top + 18 * dot;
         ctx.fillStyle = colour("down");
@@ -209,7 +208,7 @@ export class Chart {
     ctx.restore();
   }
 
-  // How many onsets there are in each few pixels: bars that hang from the top.
+  // How many onsets there are in each few pixels, as bars from the top.
   #crowd(plot, shown) {
     const { ctx, bbox } = plot, wide = 4 * devicePixelRatio, tall = 14 * devicePixelRatio;
     const counts = new Array(Math.ceil(bbox.width / wide)).fill(0);
@@ -219,7 +218,7 @@ export class Chart {
     counts.forEach((count, i) => ctx.fillRect(bbox.left + i * wide, bbox.top, wide - devicePixelRatio, (tall * count) / most));
   }
 
-  // The event whose mark is nearest to the pointer, if one is near.
+  // The event whose mark is nearest to the pointer, if one is close.
   #near(pointer) {
     let nearest = null, least = 9;
     for (const event of this.stream.events.values()) {

@@ -1,4 +1,4 @@
-// The way to the server: what there is, what was, and everything from now on; it comes back after any break.
+// The connection to the server: the streams, their past, and everything from now on. It reconnects after any break.
 
 const SILENCE = 6000, RETRY = 2500, LONGEST_RETRY = 30000;
 
@@ -29,7 +29,7 @@ export class Feed {
     this.run = null;
     this.last = 0; // number of the newest batch
     this.from = new Map(); // stream → number of the batch up to which its past was loaded
-    this.early = []; // batches that came before every past had
+    this.early = []; // batches that came before all pasts were loaded
     this.offset = null; // the server's clock minus ours, seconds
     this.source = null;
     this.attempt = 0;

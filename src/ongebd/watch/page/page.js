@@ -1,4 +1,4 @@
-// The page: a card for each stream, fed by the server, drawn up to 24 times a second.
+// The page: a card for each stream, drawn up to 24 times a second.
 
 import { Card } from "./card.js";
 import { clock } from "./chart.js";
@@ -35,7 +35,7 @@ const feed = new Feed({
     }
     const notice = byId("notice");
     notice.hidden = cards.size > 0;
-    notice.textContent = "No stream is watched.";
+    notice.textContent = "There are no streams.";
     summarise();
   },
 

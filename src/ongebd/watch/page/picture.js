@@ -1,4 +1,4 @@
-// The large picture or the clip of a boundary, with what is known of it, and the way to the ones before and after.
+// The large picture or the clip of a boundary, with its facts, and buttons to the ones before and after.
 
 import { clock } from "./chart.js";
 
@@ -15,7 +15,7 @@ export function open(ofCard, ofEvent) {
   if (!dialog.open) dialog.showModal();
 }
 
-// The boundary shown is known better now.
+// More is known about the boundary.
 export function renew(ofCard, ofEvent) {
   if (dialog.open && card === ofCard) {
     const filmed = event.n === ofEvent.n && ofEvent.clip && !event.clip;
@@ -76,7 +76,7 @@ function go(step) {
   show();
 }
 
-// Nothing is loaded or played for nobody.
+// Stop loading and playing.
 function silence() {
   video.removeAttribute("src");
   video.load();
@@ -98,7 +98,7 @@ button("earlier").addEventListener("click", () => go(-1));
 button("later").addEventListener("click", () => go(1));
 dialog.addEventListener("click", (click) => click.target === dialog && dialog.close());
 dialog.addEventListener("keydown", (key) => {
-  if (key.target === video) return; // its arrows are its own
+  if (key.target === video) return; // the video uses the arrows itself
   if (key.key === "ArrowLeft") go(-1);
   else if (key.key === "ArrowRight") go(1);
 });

@@ -152,7 +152,7 @@ class _Routes:
 
     async def thumbnail(self, request: Request) -> Response:
         """The picture of a boundary, from the watcher's memory."""
-        picture = self._stream(request).thumbnail(request.path_params["number"])
+        picture = self._stream(request).history.picture(request.path_params["number"])
         if picture is None:
             raise HTTPException(404, "This picture is not kept any more.")
         # The page adds the run to the address: a boundary's picture never changes within a run.
@@ -160,7 +160,7 @@ class _Routes:
 
     async def clip(self, request: Request) -> Response:
         """The clip of a boundary, from the file that was written for it, in ranges if asked."""
-        path = self._stream(request).clip(request.path_params["number"])
+        path = self._stream(request).history.clip(request.path_params["number"])
         status = None if path is None else await asyncio.to_thread(_regular, path)
         if path is None or status is None:
             raise HTTPException(404, "There is no such clip, or it is not kept any more.")

@@ -101,8 +101,8 @@ class Feed:
         for key, stream in self._watcher.streams.items():
             news = stream.history.news(self._places[key])
             self._places[key] = news.place
-            if len(news.rows) > news.skip:
-                points[key] = packed_points(news.rows, news.skip)
+            if len(news.rows):
+                points[key] = packed_points(news.rows)
             events += map(_event, news.boundaries)
             states += map(_state, news.states)
             if everyone or news.states:

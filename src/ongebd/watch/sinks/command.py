@@ -56,7 +56,7 @@ class CommandSink(HubSink):
         found, clip = (record.found, record.path) if isinstance(record, Filmed) else (record, None)
         picture = None
         if "thumbnail" in self._fields:
-            picture = self._streams[found.stream].thumbnail(found.number)
+            picture = self._streams[found.stream].history.picture(found.number)
         if picture is None:
             self._run(self._command(found, None, clip))
             return

@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections import deque
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -46,7 +47,7 @@ class CappedFolder:
         self._folder, self._suffix, self._most = folder, suffix, most_bytes
         name = rf"\d{{8}}T\d{{6}}\.\d{{3}}Z-[a-z0-9-]+-\d+{re.escape(suffix)}"
         ours, unfinished = re.compile(name), re.compile(rf"\.{name}\.\d+\.part")
-        with os_errors(f"can't use {printable(str(folder))}", "name another folder", OngebdError):
+        with _using(folder):
             folder.mkdir(parents=True, exist_ok=True)
             paths = sorted(folder.iterdir())
             self._kept = deque((path, path.stat().st_size) for path in paths if ours.fullmatch(path.name))
@@ -83,14 +84,14 @@ def check_folder(folder: Path | None, what: str, most_bytes: int) -> None:
     """
     if most_bytes < 1024 * 1024:
         raise ConfigError(f"--{what}-size must be at least 1M, not {most_bytes} bytes")
-    shown = printable(str(folder))
-    try:
+    with _using(folder):
         if folder is None or folder.is_dir() or not (folder.exists() or folder.is_symlink()):
             return
-    except (OSError, ValueError) as problem:  # ValueError: a null character
-        cause = getattr(problem, "strerror", None) or problem
-        raise OngebdError(f"can't use {shown}: {cause}; name another folder") from None
-    raise ConfigError(f"--{what} {shown} is not a folder; name a folder, existing or new")
+    raise ConfigError(f"--{what} {printable(str(folder))} is not a folder; name a folder, existing or new")
+
+
+def _using(folder: Path | None) -> AbstractContextManager[None]:
+    return os_errors(f"can't use {printable(str(folder))}", "name another folder", OngebdError)
 
 
 class PictureSink(HubSink):
@@ -105,7 +106,7 @@ class PictureSink(HubSink):
 
     def handle(self, record: Onset) -> None:
         """Write one picture."""
-        picture = self._streams[record.stream].thumbnail(record.number)
+        picture = self._streams[record.stream].history.picture(record.number)
         if picture is not None:
             self._folder.write(record, picture)
 

@@ -140,7 +140,7 @@ class RecordSink(HubSink):
             out.close(RunEnd(complete, seconds, self._frames() - self._frames_before, self._boundaries))
 
     def _frames(self) -> int:
-        return sum(stream.decided_frames for stream in self._watcher.streams.values())
+        return sum(stream.status().frames for stream in self._watcher.streams.values())
 
     # The handlers of `logging` can't do this: they overwrite old files by number, know no first and last
     # line of a file, and raise nothing when a disk is full.
