@@ -155,7 +155,7 @@ def soak(hours: float, folder: Path, out: Path | None) -> None:
     halves = halves_of(samples, max(2.0, hours / 4))
     text = [
         f"{hours:g} h of stream in {took / 60:.1f} min: {total:,} frames, {total / took:,.0f} a second;"
-        f" {status.boundaries:,} boundaries, {len(connections)} connections. {len(files)} files of records and"
+        f" {status.boundaries:,} boundaries, {len(connections)} connections. {len(files)} files of records,"
         f" {len(thumbnails):,} thumbnails are left. The idle subscriber lost {idle.lost:,} points.",
         "",
         *table(halves, "24 h", 24),

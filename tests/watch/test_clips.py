@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-import threading
 from dataclasses import replace
 from pathlib import Path
 
 import av
 import pytest
 
-from ongebd.cli import main
 from ongebd.errors import ConfigError
 from ongebd.watch import Clip, ClipLength, Onset, Watcher
 from ongebd.watch.sinks import ClipSink
-from ongebd.watch.sinks.folder import CappedFolder
 
 from .conftest import QUICK, everything, feeding, waits
 
@@ -70,23 +66,6 @@ def test_each_boundary_has_a_clip_from_before_its_onset_until_after_it(film, lig
     assert sorted(tmp_path.iterdir()) == sorted(clip.path for clip in clips.values())
 
 
-def test_the_command_writes_clips_and_its_records_say_where(film, tmp_path, capfd):
-    folder, seen = tmp_path / "clips", tmp_path / "seen.jsonl"
-    arguments = ["--clips", str(folder), "--clip-before", "0.5", "--clip-after", "0.5", "--jsonl", str(seen)]
-    assert main(["watch", f"door={film}", "-m", "window-mean", "-q", *arguments]) == 0
-    assert capfd.readouterr() == ("", "")
-    lines = [json.loads(line) for line in seen.read_text().splitlines()]
-    onsets = {one["number"]: one for one in lines if one["type"] == "onset"}
-    clips = [one for one in lines if one["type"] == "clip"]
-    assert len(clips) == len(onsets) > 0
-    for clip in clips:
-        onset = onsets[clip["number"]]
-        assert (clip["onset"], clip["wall"]) == (onset["onset"], onset["wall"])
-        assert 0.9 <= clip["seconds"] <= 1.7
-        assert Path(clip["path"]).parent == folder
-        assert seen_in(Path(clip["path"]))[0] == "h264"
-
-
 @pytest.mark.parametrize("codec", ["libx264", "mpeg2video"])
 def test_a_feed_that_is_killed_within_a_clip_leaves_a_whole_short_one(
     light_model, free_port, tmp_path, codec
@@ -103,22 +82,6 @@ def test_a_feed_that_is_killed_within_a_clip_leaves_a_whole_short_one(
     for number in (1, 2):
         found, seconds, *_ = seen_in(stream.history.clip(number))
         assert (found, 0.3 < seconds < 15) == ("h264", True)
-
-
-def test_a_slow_disk_holds_up_no_decision_and_what_it_costs_is_told(film, light_model, tmp_path, monkeypatch):
-    let_go = threading.Event()
-    monkeypatch.setattr(CappedFolder, "write", lambda *_: let_go.wait(20) and Path("x"))
-    watcher = Watcher([str(film)], model=light_model, clips=ClipLength(before=0.5, after=0.5))
-    complaints: list[str] = []
-    sink = ClipSink(tmp_path, watcher, complaints.append, limit=1)
-    watcher.attach(sink)
-    with watcher:
-        assert watcher.join(10)  # all is decided
-        waits(watcher, lambda: sink.lost == 1)
-        assert sink.done == 0
-        let_go.set()
-    assert sink.done == 2
-    assert complaints == ["clips: can't keep up: dropped 1 record"]
 
 
 def test_the_end_of_a_watch_is_the_end_of_its_clips_and_the_records_know_them(

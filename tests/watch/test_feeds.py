@@ -12,12 +12,11 @@ import textwrap
 import threading
 import time
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
 from ongebd.baselines.pictures import Pictures
-from ongebd.watch import Dropped, Found, Onset, Point, StateChanged, Watcher
+from ongebd.watch import Found, Onset, Point, StateChanged, Watcher
 
 from .conftest import QUICK, everything, feeding, waits
 
@@ -95,32 +94,6 @@ class SlowPictures(Pictures):
     def embed(self, frames):
         time.sleep(0.02)
         return super().embed(frames)
-
-
-def test_a_flood_of_ten_times_the_rate_is_thinned_and_keeps_its_times(light_model, free_port):
-    slow = replace(light_model, backbone=SlowPictures(8, 6))
-    with (
-        feeding(free_port, speed=10, count=600) as feed,
-        Watcher([f"cam={feed.url}"], model=slow, patience=PATIENT, max_pending=8) as watcher,
-    ):
-        told = watcher.hub.subscribe(Point, Dropped, limit=10_000)
-        stream = watcher.streams["cam"]
-        waits(watcher, lambda: stream.status().dropped > 100)
-        waits(watcher, lambda: stream.status().state == "reconnecting")
-        watcher.stop()
-        status = stream.status()
-    records = everything(told)
-    points = [r for r in records if isinstance(r, Point)]
-    drops = [r for r in records if isinstance(r, Dropped)]
-    # 600 frames of 25 a second, of which 24 are wanted.
-    assert len(points) + status.dropped == 576
-    assert sum(r.count for r in drops) == status.dropped
-    # One a second at most; what is left is told at the end.
-    assert all(after.wall - before.wall > 0.95 for before, after in pairwise(drops[:-1]))
-    steps = {round(25 * (after.time - before.time)) for before, after in pairwise(points)}
-    assert all(step >= 1 for step in steps)
-    assert all(abs(25 * point.time - round(25 * point.time)) < 1e-6 for point in points)
-    assert points[-1].time == pytest.approx(599 / 25, abs=0.05)
 
 
 @pytest.mark.parametrize("url", ["tcp://{}", "http://{}/live.ts", "rtsp://{}/1", "rtmp://{}/app/key"])

@@ -54,7 +54,7 @@ def all_of(folder):
 def refused(place, capfd, *arguments):
     """What a refusal says: one line, with nothing touched."""
     before = all_of(place)
-    assert main(["watch", *arguments, *QUIET]) == 2
+    assert main(["watch", *QUIET, *arguments]) == 2
     said, trouble = capfd.readouterr()
     assert (said, trouble.count("\n")) == ("", 1), trouble
     assert all_of(place) == before
@@ -112,6 +112,15 @@ def test_what_is_no_file_is_not_put_aside_for_records(place, capfd, name):
         (["--serve", "0.0.0.0:0", "--token", "short"], "the token must have at least 8"),
         (["--serve", "9" * 5000], "give [HOST:]PORT"),
         (["--serve", "99999"], "the port must be from 0 to 65535"),
+        (["--serve", "elsewhere"], "give [HOST:]PORT"),
+        (["--exec", "echo {clip}"], "--exec: {clip} needs --clips FOLDER"),
+        (["--read-timeout", "0"], "read_timeout must be"),
+        (["--clip-before", "-1"], "clip_before must be at least 0"),
+        (["--clip-after", "600"], "clip_after must be"),
+        (["--webhook", "ftp://x"], "not an http or https URL"),
+        (["a=camera:0", "a=camera:1"], "two sources are named a"),
+        (["-m", "nonsense"], "unknown model"),
+        (["--sreve"], "--sreve"),
     ],
 )
 def test_a_refusal_leaves_no_file_begun_and_none_put_aside(place, capfd, arguments, says):

@@ -18,9 +18,7 @@ from ongebd.errors import ConfigError, OngebdError
 from ongebd.output.jsonl import read_jsonl
 from ongebd.types import Boundary
 from ongebd.watch import Clip, Dropped, Filmed, Found, HubSink, Onset, Retuned, StateChanged
-from ongebd.watch.records import Footage
 from ongebd.watch.sinks import (
-    ClipSink,
     CommandSink,
     LineSink,
     PictureSink,
@@ -437,17 +435,6 @@ def test_a_folder_that_is_a_file_or_cannot_be_made_is_refused(tmp_path, watcher)
     with pytest.raises(OngebdError, match="can't use"):
         PictureSink(tmp_path / "file" / "x", watcher, print)
     assert (tmp_path / "file").read_text() == "mine"
-
-
-def test_a_clip_without_a_keyframe_is_reported(tmp_path, complaints):
-    watcher = sink_watcher(clips=True)
-    sink = ClipSink(tmp_path, watcher, complaints.append)
-    sink.start()
-    watcher.footage.publish(Footage("cam", WALL, onset(7), None))
-    watcher.footage.close()
-    sink.finish(5)
-    assert complaints == ["clips: no clip of boundary 7 of cam: no keyframe came"]
-    assert (sink.failed, watcher.missed) == (1, [7])
 
 
 # Lines.

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -56,13 +55,6 @@ def test_a_file_is_told_line_by_line_and_in_a_file_of_records(clip, tmp_path, ca
     assert recording.end.frames == 115
 
 
-def test_it_finds_what_detect_finds(clip, tmp_path):
-    main(["detect", str(clip), "-m", "window-mean", "--out", str(tmp_path), "--stem", "detected"])
-    main(["watch", str(clip), "-m", "window-mean", "--jsonl", str(tmp_path / "watched.jsonl"), "-q"])
-    detected, watched = (read_jsonl(tmp_path / f"{name}.jsonl") for name in ("detected", "watched"))
-    assert detected.boundaries == watched.boundaries
-
-
 def test_each_decided_frame_has_a_line_where_that_is_asked_for(clip, tmp_path):
     out = tmp_path / "seen.jsonl"
     assert main(["watch", str(clip), "-m", "window-mean", "-q", "--jsonl", str(out), "--jsonl-frames"]) == 0
@@ -81,40 +73,6 @@ def test_a_source_that_is_refused_is_told_in_a_line_and_the_others_go_on(clip, t
     assert (status, said) == (2, "")
     assert trouble.count("\n") == 1
     assert "gone.mp4: no such file; check the path" in trouble
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ([], "no source:"),
-        (["camera:0", "--exec", "echo {x}"], "unknown field {x}"),
-        (["camera:0", "--exec", "echo {clip}"], "--exec: {clip} needs --clips FOLDER"),
-        (["camera:0", "--jsonl", "x.jsonl", "--clips", "x", "--exec", "echo {x}"], "unknown field {x}"),
-        (["camera:0", "--jsonl", "x.jsonl", "--exec", "echo {clip}"], "needs --clips FOLDER"),
-        (["camera:0", "--serve", "elsewhere"], "give [HOST:]PORT"),
-        (["camera:0", "--serve", "0.0.0.0:0"], "set --token"),
-        (["camera:0", "--jsonl", "x.jsonl", "--jsonl-size", "much"], "give a size"),
-        (["camera:0", "--retries", "-1"], "retries must be at least 0"),
-        (["camera:0", "--read-timeout", "0"], "read_timeout must be"),
-        (["camera:0", "--queue", "0"], "max_pending must be at least 1"),
-        (["camera:0", "--clips", "x", "--clip-before", "-1"], "clip_before must be at least 0"),
-        (["camera:0", "--clips", "x", "--clip-after", "600"], "clip_after must be"),
-        (["camera:0", "--clips", "x", "--clips-size", "1k"], "--clips-size must be at least 1M"),
-        (["camera:0", "--webhook", "ftp://x"], "not an http or https URL"),
-        (["a=camera:0", "a=camera:1"], "two sources are named a"),
-        (["camera:0", "-m", "nonsense"], "unknown model"),
-        (["--sreve", "camera:0"], "--sreve"),
-    ],
-)
-def test_a_mistake_is_one_line_and_leaves_no_thread(arguments, says, capfd, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["watch", *arguments]) == 2
-    said, trouble = capfd.readouterr()
-    assert said == ""
-    assert says in trouble
-    assert trouble.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ongebd")]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
