@@ -165,7 +165,7 @@ class TestEager:
             decision = ours.update(frame, n / 24)
         feature = eager.embed(frames[1])
         assert feature.shape == (1, model.backbone.dim)
-        score = eager.scorer.score(feature, 20 / 24)
+        score = eager.score(feature, 20 / 24)
         assert score == pytest.approx(ours.update(frames[1], 20 / 24).error, abs=1e-4)
         assert decision.ready
 
@@ -173,14 +173,14 @@ class TestEager:
         import torch
 
         from ongebd.lab.benchmark.cost import cost, gflops
-        from ongebd.lab.benchmark.eager import EagerScorer
+        from ongebd.lab.benchmark.eager import EagerStream
         from ongebd.lab.benchmark.random_weights import random_model
 
         random = np.random.default_rng(0)
         features = random.uniform(0.1, 1, (12, 2048)).astype(np.float32)
         for name in ("estimator", "simon"):
             model = random_model(name, folder=tmp_path)
-            ours, eager = model.stream(), EagerScorer(model, "cpu")
+            ours, eager = model.stream(), EagerStream(model, "cpu")
             for n, feature in enumerate(features):
                 decision = ours.update_feature(feature, n / 24)
                 score = eager.score(torch.from_numpy(feature)[None], n / 24)

@@ -25,7 +25,7 @@ from ongebd.lab.benchmark.video import PYSCENEDETECT, count_frames, read_by_mode
 from ongebd.lab.benchmark.ways import Way, open_ways
 from ongebd.pool import StreamPool
 from ongebd.pool.runtime import open_runtime
-from ongebd.types import Feature, ImageU8
+from ongebd.types import ImageU8
 
 Progress = Callable[[str, int, int], object]
 """Told what is being done, how many parts are done, and of how many, as far as is known."""
@@ -48,7 +48,6 @@ class Bench:
         self._done = 0
         self._parts = 0
         self._subjects: list[Subject] = []
-        self._features: dict[int, list[Feature]] = {}  # by backbone; many methods share one
 
     def run(self) -> BenchResult:
         """Measure everything.
@@ -105,40 +104,11 @@ class Bench:
             self.result.methods.append(method)
             for way in ways:
                 held.callback(way.close)
-                parts = self._parts_of(way, each)
+                parts = _parts_of(way, each)
                 method.ways.append(WayResult(way.name, way.startup, way.device_bytes, *parts.values()))
                 cells += [(f"{each.name}, {way.name}: {part}", cell) for part, cell in parts.items()]
         self._subjects = kept
         return cells
-
-    def _parts_of(self, way: Way, subject: Subject) -> dict[str, Cell]:
-        """What to measure of one stream in one way."""
-        frames, features = _pictures(subject), self._some_features(subject)
-
-        def embed(n: int) -> object:
-            return way.features(frames[n % len(frames)])
-
-        def judge(n: int) -> object:
-            return way.method(features[n % len(features)], n / 24)
-
-        def both(n: int) -> object:
-            return way.overall(frames[n % len(frames)], n / 24)
-
-        one_by_one = partial(OneByOne, chunk=subject.chunk)
-        return {
-            "features": Cell(OneByOne(embed)),
-            "method": Cell(one_by_one(judge)),
-            "overall": Cell(one_by_one(both)),
-        }
-
-    def _some_features(self, subject: Subject) -> list[Feature]:
-        backbone = subject.plain.backbone
-        if id(backbone) not in self._features:
-            frames = _pictures(subject, FEATURES)
-            self._features[id(backbone)] = [
-                backbone.embed(backbone.crop(frame)[np.newaxis])[0] for frame in frames
-            ]
-        return self._features[id(backbone)]
 
     def _prepare_many(self, held: ExitStack) -> list[Named]:
         """Open a runtime for each method, with room for all its streams."""
@@ -188,6 +158,28 @@ class Bench:
             else:
                 self.result.notes.append(f"memory of {method.name}: not measured, {found}")
             self._done += 1
+
+
+def _parts_of(way: Way, subject: Subject) -> dict[str, Cell]:
+    """What to measure of one stream in one way."""
+    frames, backbone = _pictures(subject), subject.plain.backbone
+    features = [backbone.embed(backbone.crop(frame)[np.newaxis])[0] for frame in frames[:FEATURES]]
+
+    def embed(n: int) -> object:
+        return way.features(frames[n % len(frames)])
+
+    def judge(n: int) -> object:
+        return way.method(features[n % len(features)], n / 24)
+
+    def both(n: int) -> object:
+        return way.overall(frames[n % len(frames)], n / 24)
+
+    one_by_one = partial(OneByOne, chunk=subject.chunk)
+    return {
+        "features": Cell(OneByOne(embed)),
+        "method": Cell(one_by_one(judge)),
+        "overall": Cell(one_by_one(both)),
+    }
 
 
 def _pictures(subject: Subject, count: int = PICTURES) -> list[ImageU8]:

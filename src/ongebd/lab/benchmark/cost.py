@@ -60,11 +60,11 @@ def cost(model: Model) -> Cost:
         return Cost(backbone, method, None, None, None, stream.state_bytes, latency)
     import torch
 
-    from ongebd.lab.benchmark.eager import EagerBackbone, EagerScorer
+    from ongebd.lab.benchmark.eager import backbone_network, method_network
 
-    eager = EagerBackbone(model.backbone, "cpu")
-    picture = gflops(lambda: eager.network(torch.zeros(1, 3, eager.size, eager.size)))
-    network = EagerScorer(model, "cpu").network
+    eager, size = backbone_network(model.backbone)[0], model.backbone.input_size
+    picture = gflops(lambda: eager(torch.zeros(1, 3, size, size)))
+    network = method_network(model.method(model.configured()))
     if network is None:
         return Cost(backbone, method, picture, None, None, stream.state_bytes, latency)
     step, window = network_gflops(network)

@@ -28,103 +28,69 @@ from ongebd.types import Feature, ImageU8
 _LITE0 = ("efficientnet_lite0", "efficientnet_lite0_whole")
 
 
-class EagerBackbone:
-    """A backbone's network in float32 on a device, as torch runs it by itself. The backbone stays as it is.
+def has_network(backbone: Backbone) -> bool:
+    """Whether a backbone has a network that torch can run."""
+    return isinstance(backbone, TorchBackbone) or backbone.name in _LITE0
+
+
+def backbone_network(backbone: Backbone) -> tuple[nn.Module, tuple[float, ...], tuple[float, ...]]:
+    """A copy of a backbone's network in float32, with mean and deviation of its pixels.
 
     Raises:
         ConfigError: It has no network in torch.
     """
-
-    def __init__(self, backbone: Backbone, device: str) -> None:
-        self.crop = backbone.crop
-        self.size = backbone.input_size
-        self._device = device
-        self._luma = isinstance(backbone, WholePicture)
-        if isinstance(backbone, TorchBackbone):
-            network: nn.Module = copy.deepcopy(backbone.network).float()
-            mean, deviation = backbone.normalisation
-        elif has_network(backbone):
-            network, mean, deviation = EfficientNetLite0(), (MEAN,), (SCALE,)
-        else:
-            raise ConfigError(f"{backbone.name}: has no network in torch")
-        self.network = network.eval().requires_grad_(False).to(device)
-        self._mean = torch.tensor(mean, device=device).view(1, -1, 1, 1)
-        self._deviation = torch.tensor(deviation, device=device).view(1, -1, 1, 1)
-
-    @torch.inference_mode()
-    def embed(self, frame: ImageU8) -> Tensor:
-        """A frame's feature, (1, D), on the device, computed when this returns."""
-        square = self.crop(frame)
-        pictures = torch.from_numpy(square).to(self._device).permute(2, 0, 1)[None]
-        feature: Tensor = self.network((pictures.float() - self._mean) / self._deviation)
-        if self._luma:
-            feature = torch.cat([feature, torch.from_numpy(small_luma(square[None])).to(self._device)], dim=1)
-        if feature.is_cuda:
-            torch.cuda.synchronize(feature.device)
-        return feature
+    if isinstance(backbone, TorchBackbone):
+        return _ready(backbone.network), *backbone.normalisation
+    if not has_network(backbone):
+        raise ConfigError(f"{backbone.name}: has no network in torch")
+    return _ready(EfficientNetLite0()), (MEAN,), (SCALE,)
 
 
-class EagerScorer:
-    """A model's method: its network in float32 on a device; without a network, as ever on the host.
+def method_network(method: Anticipator | Scorer) -> nn.Module | None:
+    """A copy of a method's network in float32, if it has one."""
+    match method:
+        case OnnxAnticipator():
+            return _ready(load_anticipator(method.path.parent))
+        case TorchAnticipator():
+            return _ready(method.model)
+        case NetworkScorer():
+            return _ready(method.network)
+    return None
 
-    Attributes:
-        network: The network, if there is one.
-    """
 
-    def __init__(self, model: Model, device: str) -> None:
-        self.network: nn.Module | None = None
-        self._state: Any = None
-        self._past: Tensor | None = None
-        method = model.method(model.configured())
-        match method:
-            case OnnxAnticipator():
-                self.network = load_anticipator(method.path.parent)
-            case TorchAnticipator():
-                self.network = copy.deepcopy(method.model)
-            case NetworkScorer():
-                self.network = copy.deepcopy(method.network)
-            case Anticipator():
-                self._host: Scorer = AnticipationScorer(method, model.error, model.backbone.dim)
-            case _:
-                self._host = method
-        if self.network is not None:
-            self.network = self.network.float().eval().requires_grad_(False).to(device)
-
-    @torch.inference_mode()
-    def score(self, feature: Tensor, time: float) -> float | None:
-        """The score, read back; None for a frame that has none."""
-        network: Any = self.network
-        if network is None:
-            return self._host.update(feature[0].cpu().numpy(), time)
-        if not isinstance(network, ConsistentEventAnticipator):
-            if self._state is None:
-                self._state = network.start()
-            logit, self._state = network.step(feature, self._state)
-            return float(logit.sigmoid()[0])
-        if self._past is None:
-            self._past = feature[:, None].expand(-1, network.config.window, -1)
-        anticipated = network(self._past)[:, -1]
-        self._past = torch.cat([self._past[:, 1:], feature[:, None]], dim=1)
-        return float(prediction_errors(feature, anticipated)[0])
+def _ready(network: nn.Module) -> nn.Module:
+    return copy.deepcopy(network).float().eval().requires_grad_(False)
 
 
 class EagerStream:
     """A stream run the paper's way: frame to feature to score on a device, the decision on the host.
+
+    A method without a network runs on the host, as ever.
 
     Raises:
         ConfigError: The model's backbone has no network in torch.
     """
 
     def __init__(self, model: Model, device: str) -> None:
-        config = model.configured()
-        self.backbone = EagerBackbone(model.backbone, device)
-        self.scorer = EagerScorer(model, device)
+        backbone, config = model.backbone, model.configured()
+        self._crop, self._device = backbone.crop, device
+        self._luma = isinstance(backbone, WholePicture)
+        network, mean, deviation = backbone_network(backbone)
+        self._backbone = network.to(device)
+        self._mean, self._deviation = (
+            torch.tensor(values, device=device).view(1, -1, 1, 1) for values in (mean, deviation)
+        )
+        method = model.method(config)
+        own = method_network(method)
+        self._network: Any = None if own is None else own.to(device)
+        self._host = (
+            AnticipationScorer(method, model.error, backbone.dim)
+            if isinstance(method, Anticipator)
+            else method
+        )
+        self._state: Any = None
+        self._past: Tensor | None = None
         self._head, self._runs = config.new_head(), config.runs()
-        self._device = device
-
-    def embed(self, frame: ImageU8) -> Tensor:
-        """A frame's feature, (1, D), on the device."""
-        return self.backbone.embed(frame)
 
     def update(self, frame: ImageU8, time: float | Fraction) -> bool:
         """Take the next frame; whether it is positive."""
@@ -135,15 +101,38 @@ class EagerStream:
         tensor = torch.from_numpy(np.asarray(feature, np.float32)).to(self._device)
         return self._judge(tensor[None], float(time))
 
+    @torch.inference_mode()
+    def embed(self, frame: ImageU8) -> Tensor:
+        """A frame's feature, (1, D), on the device, computed when this returns."""
+        square = self._crop(frame)
+        pictures = torch.from_numpy(square).to(self._device).permute(2, 0, 1)[None]
+        feature: Tensor = self._backbone((pictures.float() - self._mean) / self._deviation)
+        if self._luma:
+            feature = torch.cat([feature, torch.from_numpy(small_luma(square[None])).to(self._device)], dim=1)
+        if feature.is_cuda:
+            torch.cuda.synchronize(feature.device)
+        return feature
+
+    @torch.inference_mode()
+    def score(self, feature: Tensor, time: float) -> float | None:
+        """The score of a feature, (1, D), on the device, read back; None if it has none."""
+        network = self._network
+        if network is None:
+            return self._host.update(feature[0].cpu().numpy(), time)
+        if not isinstance(network, ConsistentEventAnticipator):
+            state = network.start() if self._state is None else self._state
+            logit, self._state = network.step(feature, state)
+            return float(logit.sigmoid()[0])
+        if self._past is None:
+            self._past = feature[:, None].expand(-1, network.config.window, -1)
+        anticipated = network(self._past)[:, -1]
+        self._past = torch.cat([self._past[:, 1:], feature[:, None]], dim=1)
+        return float(prediction_errors(feature, anticipated)[0])
+
     def _judge(self, feature: Tensor, time: float) -> bool:
-        score = self.scorer.score(feature, time)
+        score = self.score(feature, time)
         if score is None:
             return False
         head = self._head.update(score)
         self._runs.update(time, head.is_boundary, head.z)
         return head.is_boundary
-
-
-def has_network(backbone: Backbone) -> bool:
-    """Whether a backbone has a network that torch can run."""
-    return isinstance(backbone, TorchBackbone) or backbone.name in _LITE0

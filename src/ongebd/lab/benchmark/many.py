@@ -22,11 +22,7 @@ LEAST_STEPS = 3
 class Steps:
     """A `Run` of many streams: a frame of each in a step, two steps under way. Latencies are of steps.
 
-    Args:
-        runtime: With room for them in one step.
-        model: Its model.
-        streams: How many.
-        frames: Pictures that the streams take in turn.
+    The runtime must have room for all streams in one step. They take the frames in turn.
     """
 
     def __init__(self, runtime: Runtime[Any], model: Model, streams: int, frames: Sequence[ImageU8]) -> None:
@@ -71,13 +67,7 @@ class Steps:
 
 
 class Flood:
-    """A `Run` of many streams of a pool, fed by four threads as fast as it takes frames.
-
-    Args:
-        pool: With room for them; something else takes its results.
-        streams: How many.
-        frames: Pictures that they submit in turn.
-    """
+    """A `Run` of many streams of a pool, fed by four threads as fast as it takes frames."""
 
     def __init__(self, pool: StreamPool, streams: int, frames: Sequence[ImageU8]) -> None:
         self._pool = pool

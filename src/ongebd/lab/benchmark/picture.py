@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -14,15 +15,17 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from ongebd.common.lettering import lettering
 from ongebd.common.text import shortened
 from ongebd.lab.benchmark.result import BenchResult, MethodResult
-from ongebd.lab.benchmark.timing import Spread
+from ongebd.lab.benchmark.timing import Cell, Spread
 
 DPI = 100
+QUIET = "#5A5A5A"
 # Okabe and Ito's colours, which the colour-blind can tell apart.
-OURS, EAGER, QUIET = "#0072B2", "#D55E00", "#5A5A5A"
-LINES = (OURS, EAGER, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#1A1A1A", QUIET)
+LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#1A1A1A", QUIET)
 MARKERS = "os^Dv<>P"
 REAL_TIME = 24.0
 """Frames per second of one live stream."""
+_DOTTED: Any = {"color": QUIET, "lw": 1, "ls": (0, (2, 2)), "zorder": 0}
+_BELOW: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "frameon": False}
 
 
 def draw(result: BenchResult) -> bytes:
@@ -51,57 +54,43 @@ def draw(result: BenchResult) -> bytes:
 def _draw_one(axes: Axes, methods: list[MethodResult]) -> None:
     """Draw bars of frames per second over all, ours above torch's own."""
     largest = 1.0
-    for way, (colour, label, shift) in enumerate(((OURS, "ours", -0.2), (EAGER, "eager float32", 0.2))):
-        known = [
-            (place + shift, fps)
+    for way, label in enumerate(("ours", "eager float32")):
+        places, speeds, around = _points(
+            (place + 0.4 * way - 0.2, method.ways[way].overall)
             for place, method in enumerate(methods)
-            if len(method.ways) > way and (fps := method.ways[way].overall.fps) is not None
-        ]
-        if not known:
+            if len(method.ways) > way
+        )
+        if not places:
             continue
-        where, speeds = zip(*known, strict=True)
-        medians, around = _medians(speeds)
-        axes.barh(where, medians, 0.38, xerr=around, color=colour, label=label, ecolor=QUIET, capsize=2)
-        for place, fps in known:
-            axes.annotate(
-                f"{fps.median:,.0f}" if fps.median >= 10 else f"{fps.median:.1f}",
-                (fps.high, place),
-                xytext=(6, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=10,
-                color=QUIET,
-            )
+        medians = [fps.median for fps in speeds]
+        style: Any = {"color": LINES[way], "label": label, "ecolor": QUIET, "capsize": 2}
+        axes.barh(places, medians, 0.38, xerr=around, **style)
+        for place, fps in zip(places, speeds, strict=True):
+            text = f"{fps.median:,.0f}" if fps.median >= 10 else f"{fps.median:.1f}"
+            style = {"textcoords": "offset points", "va": "center", "fontsize": 10, "color": QUIET}
+            axes.annotate(text, (fps.high, place), xytext=(6, 0), **style)
             largest = max(largest, fps.high)
     axes.set_yticks(range(len(methods)), [shortened(method.title, 24) for method in methods])
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.set_xlim(left=min(axes.get_xlim()[0], REAL_TIME / 2), right=3 * largest)
-    axes.axvline(REAL_TIME, color=QUIET, lw=1, ls=(0, (2, 2)), zorder=0)
+    axes.axvline(REAL_TIME, **_DOTTED)
     axes.set_title("One stream, from frame to decision")
     _finish(axes, axes.xaxis)
     axes.set_xlabel(f"frames/s  (dotted: {REAL_TIME:g}, real time)")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False)
+    axes.legend(ncols=2, **_BELOW)
 
 
 def _draw_many(axes: Axes, methods: list[MethodResult]) -> None:
     """Draw frames per second of all streams together, by their number."""
     counts = sorted({count for method in methods for count in method.many})
     for number, method in enumerate(methods):
-        known = [(count, cell.fps) for count, cell in sorted(method.many.items()) if cell.fps is not None]
-        medians, around = _medians([fps for _, fps in known])
-        axes.errorbar(
-            [count for count, _ in known],
-            medians,
-            yerr=around,
-            color=LINES[number % len(LINES)],
-            marker=MARKERS[number % len(MARKERS)],
-            ls="-" if number < len(LINES) else "--",
-            label=shortened(method.title, 24),
-            capsize=2,
-            lw=1.8,
-        )
-    axes.plot(counts, [REAL_TIME * count for count in counts], color=QUIET, lw=1, ls=(0, (2, 2)), zorder=0)
+        places, speeds, around = _points(sorted(method.many.items()))
+        style: Any = {"color": LINES[number % len(LINES)], "marker": MARKERS[number % len(MARKERS)]}
+        style |= {"ls": "-" if number < len(LINES) else "--", "capsize": 2, "lw": 1.8}
+        medians = [fps.median for fps in speeds]
+        axes.errorbar(places, medians, yerr=around, label=shortened(method.title, 24), **style)
+    axes.plot(counts, [REAL_TIME * count for count in counts], **_DOTTED)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(counts, [str(count) for count in counts])
@@ -110,14 +99,15 @@ def _draw_many(axes: Axes, methods: list[MethodResult]) -> None:
     axes.set_xlabel(f"streams  (dotted: all at {REAL_TIME:g} frames/s)")
     axes.set_ylabel("frames/s, all together")
     _finish(axes, axes.yaxis)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, frameon=False, fontsize=10)
+    axes.legend(ncols=3, fontsize=10, **_BELOW)
 
 
-def _medians(speeds: Sequence[Spread]) -> tuple[list[float], list[list[float]]]:
-    """Medians, and how far the smallest and the largest values are below and above."""
-    below = [fps.median - fps.low for fps in speeds]
-    above = [fps.high - fps.median for fps in speeds]
-    return [fps.median for fps in speeds], [below, above]
+def _points(cells: Iterable[tuple[float, Cell]]) -> tuple[list[float], list[Spread], list[list[float]]]:
+    """What was measured: places, speeds, and how far their ends lie below and above the medians."""
+    known = [(place, cell.fps) for place, cell in cells if cell.fps is not None]
+    speeds = [fps for _, fps in known]
+    around = [[fps.median - fps.low for fps in speeds], [fps.high - fps.median for fps in speeds]]
+    return [place for place, _ in known], speeds, around
 
 
 def _finish(axes: Axes, axis: Axis) -> None:

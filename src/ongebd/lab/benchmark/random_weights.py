@@ -47,12 +47,7 @@ def resnet50_backbone(threads: int = 1) -> TorchBackbone:
 
 
 def random_model(name: str, threads: int = 1, folder: Path | None = None) -> Model:
-    """One of the paper's methods on ResNet-50.
-
-    Args:
-        name: `estimator`, or one of the four baselines.
-        threads: CPU threads for one frame's inference.
-        folder: For the files of an anticipator while it is in use; None makes one.
+    """One of the paper's methods on ResNet-50; the folder takes the files of `estimator`.
 
     Raises:
         MissingExtraError: Torch, or what writes and reads a network's files, is not installed.

@@ -7,7 +7,14 @@ from pathlib import Path
 
 from ongebd.common.tables import NOTHING, Table, escaped, markdown_section
 from ongebd.lab.benchmark.picture import draw
-from ongebd.lab.benchmark.result import BenchResult, MethodResult, VideoResult, printed_cost, to_json
+from ongebd.lab.benchmark.result import (
+    BenchResult,
+    MethodResult,
+    VideoResult,
+    WayResult,
+    printed_cost,
+    to_json,
+)
 from ongebd.lab.benchmark.timing import Cell, Spread, ratio
 from ongebd.lab.benchmark.video import PYSCENEDETECT
 from ongebd.lab.evaluation.report import write_files
@@ -20,7 +27,7 @@ def bench_tables(result: BenchResult) -> list[Table]:
     tables = [_machine_table(result)]
     if result.methods:
         tables.append(_cost_table(result))
-    if any(way.measured for method in result.methods for way in method.ways):
+    if any(_measured(way) for method in result.methods for way in method.ways):
         tables.append(_stream_table(result))
     if any(cell.samples for method in result.methods for cell in method.many.values()):
         tables.append(_many_table(result))
@@ -63,15 +70,16 @@ def write_bench(result: BenchResult, folder: Path) -> list[Path]:
     return write_files(folder, contents)
 
 
+def _measured(way: WayResult) -> bool:
+    return all(cell.samples for cell in (way.features, way.method, way.overall))
+
+
 def _machine_table(result: BenchResult) -> Table:
     plan = result.plan
     how = f"{plan.device}, {plan.computes_in}"
     how += "" if plan.on_gpu else f" by {plan.runtime}, {_counted(plan.threads, 'thread')} a frame"
     facts = [(name, str(value)) for name, value in result.machine.items()]
-    facts += [
-        ("ours on", how),
-        ("turns", f"{plan.repeats} of {plan.seconds:g} s each, all things in turn"),
-    ]
+    facts += [("ours on", how), ("turns", f"{plan.repeats} of {plan.seconds:g} s each, all things in turn")]
     why: dict[str, list[str]] = {}
     for each in result.left_out:
         why.setdefault(each.why.removeprefix(f"{each.name}: "), []).append(each.name)
@@ -104,7 +112,7 @@ def _cost_table(result: BenchResult) -> Table:
     notes = [
         "Backbone and method together. GFLOPs are two for each multiplication with its addition, by torch's"
         " own counter, of the networks alone; “whole window”: each frame's window is computed in full."
-        " The columns “paper's” are what the paper prints.",
+        " The columns “paper's” are what the paper prints."
     ]
     return Table("Size and cost of a frame", header, rows, notes)
 
@@ -125,7 +133,7 @@ def _stream_table(result: BenchResult) -> Table:
     notes = [
         "Frames a second: median of the turns (smallest–largest). Features: from a frame to its feature;"
         " model: from a feature to the decision; overall: from a uint8 frame on the host to the decision on"
-        " the host, and its latencies. The paper's are of an RTX A6000.",
+        " the host, and its latencies. The paper's are of an RTX A6000."
     ]
     for note in dict.fromkeys(method.note for method in result.methods if method.note):
         titles = [method.title for method in result.methods if method.note == note]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -27,11 +26,6 @@ class WayResult:
     features: Cell
     method: Cell
     overall: Cell
-
-    @property
-    def measured(self) -> bool:
-        """Whether each part has a sample."""
-        return bool(self.features.samples and self.method.samples and self.overall.samples)
 
 
 @dataclass(slots=True)
@@ -101,18 +95,16 @@ class BenchResult:
     @property
     def measured(self) -> bool:
         """Whether anything has a sample."""
-        return any(cell.samples for cell in self._cells())
+        cells = [cell for _, cell in self.video.rows] if self.video else []
+        for method in self.methods:
+            cells += [cell for way in method.ways for cell in (way.overall, way.features)]
+            cells += method.many.values()
+        return any(cell.samples for cell in cells)
 
     @property
     def where(self) -> str:
         """The GPU or the processor."""
         return str(self.machine.get("card") or self.machine["processor"])
-
-    def _cells(self) -> Iterator[Cell]:
-        for method in self.methods:
-            yield from (cell for way in method.ways for cell in (way.overall, way.features))
-            yield from method.many.values()
-        yield from (cell for _, cell in self.video.rows) if self.video else ()
 
 
 def printed_cost(name: str) -> dict[str, float | None]:
@@ -128,8 +120,9 @@ def _title(name: str) -> str:
 
 def to_json(result: BenchResult) -> dict[str, Any]:
     """A result as plain values: times in seconds, memory in bytes."""
-    plan = {name: value for name, value in asdict(result.plan).items() if name != "video"}
-    video = result.video
+    plan, video = asdict(result.plan), result.video
+    del plan["video"]
+    speeds = {} if video is None else {name: _values(cell) for name, cell in video.rows}
     return {
         "format": FORMAT,
         "complete": result.complete,
@@ -138,19 +131,13 @@ def to_json(result: BenchResult) -> dict[str, Any]:
         "methods": [_method(method) for method in result.methods],
         "left_out": [asdict(each) for each in result.left_out],
         "notes": result.notes,
-        "video": video
-        and {
-            "name": video.name,
-            "frames": video.frames,
-            "frames_per_second": {name: _cell(cell) for name, cell in video.rows},
-        },
+        "video": video and {"name": video.name, "frames": video.frames, "frames_per_second": speeds},
     }
 
 
 def _method(method: MethodResult) -> dict[str, Any]:
     paper = printed_cost(method.name)
     names = {"parameters_millions": "parameters-millions", "gflops": "gflops", "fps": "fps"}
-    over = method.over_eager
     return {
         "name": method.name,
         "title": method.title,
@@ -158,23 +145,18 @@ def _method(method: MethodResult) -> dict[str, Any]:
         "cost": asdict(method.cost),
         "memory": method.memory,
         "paper": {name: paper[column] for name, column in names.items()} if paper else None,
-        "ways": [
-            {
-                "name": way.name,
-                "startup": way.startup,
-                "device_memory": way.device_bytes,
-                "features": _cell(way.features),
-                "method": _cell(way.method),
-                "overall": _cell(way.overall),
-                "latency": way.overall.percentiles(),
-            }
-            for way in method.ways
-        ],
-        "over_eager": over and asdict(over),
-        "many": {str(streams): _cell(cell) for streams, cell in method.many.items()},
-        "pool": method.pool and {"streams": method.pool[0], "frames_per_second": _cell(method.pool[1])},
+        "ways": [_way(way) for way in method.ways],
+        "over_eager": method.over_eager and asdict(method.over_eager),
+        "many": {str(streams): _values(cell) for streams, cell in method.many.items()},
+        "pool": method.pool and {"streams": method.pool[0], "frames_per_second": _values(method.pool[1])},
     }
 
 
-def _cell(cell: Cell) -> dict[str, Any] | None:
+def _way(way: WayResult) -> dict[str, Any]:
+    parts = {name: _values(getattr(way, name)) for name in ("features", "method", "overall")}
+    facts = {"name": way.name, "startup": way.startup, "device_memory": way.device_bytes}
+    return {**facts, **parts, "latency": way.overall.percentiles()}
+
+
+def _values(cell: Cell) -> dict[str, Any] | None:
     return None if cell.fps is None else asdict(cell.fps)

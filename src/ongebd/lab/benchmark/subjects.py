@@ -61,10 +61,7 @@ def subjects(
 ) -> tuple[list[Subject], list[LeftOut]]:
     """Load the methods of a plan, or if it names none, the usual ones that are available.
 
-    Args:
-        plan: The plan.
-        folder: For the files of random networks, kept while they are in use.
-        tell: Told what is being done.
+    The folder takes the files of random networks, and must stay while these are in use.
 
     Raises:
         ConfigError: A named method, or any method, is not available.

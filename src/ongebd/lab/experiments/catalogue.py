@@ -158,12 +158,7 @@ _ALL = (
         name="zero-shot",
         title="Another data set, without training on it",
         asks="How well does it work on long videos of another kind?",
-        rows=(
-            *(Row(name=name, kind="printed") for name in ("U-Net", "CoSeg")),
-            *BASELINES,
-            OURS,
-            *UNTRAINED,
-        ),
+        rows=(*(Row(name=name, kind="printed") for name in ("U-Net", "CoSeg")), *BASELINES, OURS, *UNTRAINED),
         columns=("precision 0.05", "recall 0.05", "f1 0.05", "absolute 0.5"),
         data="inria",
     ),
@@ -219,10 +214,7 @@ _ALL = (
             Row(name="as the paper states it"),
             Row(name="floors on the error and its deviation", deciding=_FLOORS),
             Row(name="a gap of half a second", deciding={"min_gap": 0.5}),
-            Row(
-                name="floors and gap (this project's)",
-                deciding={**_FLOORS, "min_gap": 0.5, "max_run": 1.0},
-            ),
+            Row(name="floors and gap (this project's)", deciding={**_FLOORS, "min_gap": 0.5, "max_run": 1.0}),
         ),
     ),
 )

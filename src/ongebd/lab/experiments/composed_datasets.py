@@ -20,7 +20,7 @@ from ongebd.lab.composites.scan import find_clips
 from ongebd.lab.experiments.cache import Cache
 from ongebd.lab.experiments.datasets import DataSet, MissingDataError, Part
 from ongebd.lab.experiments.definition import PAPER_SETS, TSN, SetName
-from ongebd.lab.experiments.scales import Scale
+from ongebd.lab.experiments.scales import TRAINING_SHARE, Scale
 
 VERSION = 1
 """Of what is made; another one makes everything again."""
@@ -29,14 +29,7 @@ _FPS: Mapping[SetName, float] = {"kinetics": 24.0, "tapos": 6.0, "inria": 24.0}
 
 
 class ComposedDataSets:
-    """Data sets of composites (a `DataSource`).
-
-    Args:
-        clips: Folders or files of clips.
-        scale: How many composites, how long.
-        cache: Keeps composites and features.
-        backbone: Name of the backbone.
-        tell: Told what is being made.
+    """A `DataSource` of composites, made of files or folders of clips; `tell` is told what is being made.
 
     Raises:
         ConfigError: There is no clip.
@@ -90,7 +83,7 @@ class ComposedDataSets:
             return ComposeConfig(
                 videos=scale.long_videos, seconds=scale.long_seconds, size=scale.size, seed=2, split="test"
             )
-        split = f"{scale.share:g},0,{1 - scale.share:g}"
+        split = f"{TRAINING_SHARE:g},0,{1 - TRAINING_SHARE:g}"
         return ComposeConfig(videos=scale.videos, seconds=scale.seconds, size=scale.size, seed=1, split=split)
 
     def _composites(self, config: ComposeConfig) -> Path:

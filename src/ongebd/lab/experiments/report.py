@@ -23,16 +23,7 @@ from ongebd.lab.experiments.tables import notes_of, tables_of
 
 @dataclass(frozen=True)
 class Report:
-    """All tables of a run.
-
-    Attributes:
-        tables: In order.
-        scale: How large it was.
-        data: What it ran on, in one sentence.
-        device: Where it was trained.
-        command: That makes it again.
-        figures: Captions of pictures, by file name as seen from the report.
-    """
+    """All tables of a run, with one sentence about the data, the command, and captions by picture file."""
 
     tables: Sequence[TableResult]
     scale: Scale

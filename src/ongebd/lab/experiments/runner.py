@@ -86,15 +86,7 @@ class TableResult:
 
 
 class Runner:
-    """Runs experiments on data sets.
-
-    Args:
-        source: The data sets.
-        scale: How large.
-        cache: Keeps what was done.
-        device: auto, cpu, cuda or cuda:N.
-        tell: Told what is being done.
-    """
+    """Runs experiments on the data sets of a source; `tell` is told what is being done."""
 
     def __init__(
         self,

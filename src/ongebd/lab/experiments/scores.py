@@ -56,13 +56,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Limit:
-    """A floor or the ceiling of a table.
-
-    Attributes:
-        name: What it is.
-        cells: Its score by column.
-        detail: How it was set.
-    """
+    """A floor or the ceiling of a table: its score by column, and how it was set."""
 
     name: str
     cells: Mapping[str, float]
@@ -96,12 +90,7 @@ def value_of(column: str, scores: Scores) -> FloatArray:
 
 
 class Resampled:
-    """Scores of several rows, each with some seeds, on the same draws of videos.
-
-    Args:
-        rows: The counts of each row by seed.
-        seed: Of the draws.
-    """
+    """Scores of several rows, each with counts by seed, on the same draws of videos."""
 
     def __init__(self, rows: Mapping[str, Sequence[Counts]], seed: int = 0) -> None:
         self._rows = rows
@@ -138,9 +127,7 @@ class Resampled:
 def limits(comparison: Comparison, columns: Sequence[str]) -> list[Limit]:
     """Two blind floors and, where videos have several annotators, the ceiling.
 
-    Args:
-        comparison: The videos.
-        columns: Those for which to give the clock's period.
+    The columns are those for which to give the clock's period.
     """
     return [_clock(comparison, columns), _random(comparison), *_ceiling(comparison)]
 

@@ -46,13 +46,9 @@ Shared = dict[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class FrameScores:
-    """Errors or probabilities of the frames of the validation and the test videos.
+    """Errors or probabilities: for the validation and the test videos, a score for each of their frames.
 
-    Attributes:
-        validation: Videos to choose a threshold on, and a score for each of their frames.
-        test: Videos to score, likewise.
-        fps: Frames per second.
-        facts: Seconds, memory and parameters of the training, if there was one.
+    `facts` are seconds, memory and parameters of the training, if there was one.
     """
 
     validation: tuple[list[LabelledVideo], list[FloatArray]]
@@ -167,11 +163,7 @@ def _split(scores: FloatArray, videos: Sequence[LabelledVideo]) -> list[FloatArr
 def decide(row: Row, scores: FrameScores, labels: LabelSet, shared: Shared) -> tuple[PredictionSet, float]:
     """The boundaries of the test videos, and the threshold that made them.
 
-    Args:
-        row: Says how to decide.
-        scores: Of its frames.
-        labels: Of the training set, which the validation videos are part of.
-        shared: See `Shared`.
+    The labels are those of the training set, which the validation videos are part of.
     """
     settings = StreamConfig(
         **{"fps": scores.fps, "window": 8, "delta": 21, "tau": 1.5, **LITERAL, **row.deciding}

@@ -42,22 +42,10 @@ def run_experiments(
     command: str,
     progress: Progress,
 ) -> int:
-    """Run experiments and write their report.
-
-    Args:
-        names: Of experiments; none for all.
-        data: Folder of the paper's data sets; None for composites.
-        clips: To make composites of.
-        out: Folder of the report.
-        work: Folder of the cache.
-        scale: How large.
-        backbone: Of the composites' features.
-        device: Where to train.
-        command: For the report.
-        progress: Follows it.
+    """Run the named experiments, or all, on the data sets in `data` or on composites of `clips`.
 
     Returns:
-        0, or 2 if something failed; the report says what.
+        0, or 2 if something failed; the report in `out` says what.
 
     Raises:
         OngebdError: A name, a folder or the device is wrong, or data can't be read.

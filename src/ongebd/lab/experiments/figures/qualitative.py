@@ -35,16 +35,7 @@ FRAMES: dict[Width, int] = {"page": 8, "column": 5}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """What the figure of a video shows.
-
-    Attributes:
-        labels: Its annotators.
-        traces: The methods, a panel for each.
-        frames: At equal distances over the part shown.
-        start: Of the part shown, seconds.
-        end: Likewise.
-        title: Above it; may be empty.
-    """
+    """What the figure of a video shows: its part from start to end, and frames at equal distances over it."""
 
     labels: VideoLabels
     traces: Sequence[MethodTrace]
@@ -86,13 +77,7 @@ class Scene:
 
 
 def part_of(video: Path | str, known: float, start: float | None, end: float | None) -> tuple[float, float]:
-    """The part to show, seconds.
-
-    Args:
-        video: For the message.
-        known: How far the labels, or the video, go.
-        start: None means the beginning.
-        end: None, or a time beyond, means as far as is known.
+    """The part to show, seconds; by default from 0 to `known`, the end of the labels or of the video.
 
     Raises:
         ConfigError: Nothing lies between.
@@ -122,11 +107,11 @@ def qualitative(
     the method matches best in the whole video. The counts above a panel are of the part it shows.
 
     Args:
-        scene: The video.
+        scene: What to show.
         curve: The score itself, or z: its standard deviations above the recent ones.
         width: Of a column or of the page.
         tolerance: Seconds; None means 0.05 of the video's length.
-        moment: Which moment of a boundary to show and judge.
+        moment: What to show and judge of a boundary.
     """
     near = tolerance_of(scene.labels, tolerance)
     legend_columns = 3 if width == "column" else 6

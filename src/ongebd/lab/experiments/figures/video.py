@@ -36,29 +36,9 @@ def draw_video(
     end: float | None = None,
     title: str = "",
 ) -> list[Path]:
-    """Draw the figure of a video: a method, and below it a baseline.
+    """Draw the figure of a video, with a method and below it a baseline, into the files `out`.
 
-    All mistakes are found before a frame is decoded.
-
-    Args:
-        video: A file; it is read several times.
-        labels: As for `ongebd.data.read_labels`.
-        method: Name or folder of a model, as in `ongebd detect --model`.
-        baseline: Another one, or None.
-        out: The figure's files: `.pdf`, `.svg` or `.png`.
-        video_id: The video's id in the labels; None finds it by the file's name, as `ongebd evaluate` does.
-        id_pattern: A regular expression that takes the id out of the file's name.
-        dataset: As for `read_labels`.
-        curve: As for `qualitative`, like the next three.
-        width: See there.
-        tolerance: See there.
-        moment: See there.
-        start: Of the part to show, seconds; None means the beginning.
-        end: None means the end of the labels.
-        title: Above the figure.
-
-    Returns:
-        The files.
+    The options are those of `ongebd experiment figure`. All mistakes are found before a frame is decoded.
 
     Raises:
         OngebdError: An argument, the labels or the video can't be used, or a file can't be written.
