@@ -67,15 +67,7 @@ class Backbone(Protocol):
 
 
 class NetworkBackbone:
-    """What the backbones of a network share. It cuts the centre out of a resized picture.
-
-    Args:
-        name: See `Backbone`, like all others.
-        identity: See `Backbone`.
-        dim: See `Backbone`.
-        input_size: See `Backbone`.
-        resize_size: See `Backbone`.
-    """
+    """What backbones share. It cuts the centre out of a resized picture. For the arguments see `Backbone`."""
 
     def __init__(self, name: str, identity: str, dim: int, input_size: int, resize_size: int) -> None:
         self.name, self.identity, self.dim = name, identity, dim

@@ -33,9 +33,6 @@ def frame_features(
         workers: Calls of `embed` in parallel.
         batch: Frames in one call. 1 has the least delay and suits a CPU; a GPU wants more.
         wake: Ends the wait for a slow frame when this generator is closed or interrupted.
-
-    Yields:
-        (frame, feature), the feature float32 of shape (D,).
     """
 
     def embed(some: list[Frame]) -> Features:  # (batch, D)

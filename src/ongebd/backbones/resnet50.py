@@ -45,19 +45,13 @@ def resnet50(
     precision: Precision = "float32",
     threads: int = 1,
 ) -> TorchBackbone:
-    """The backbone, loaded.
+    """`resnet50`, `tsn-kinetics` or `tsn-sthv2`, loaded; see `TorchBackbone`.
 
-    Args:
-        name: `resnet50`, `tsn-kinetics` or `tsn-sthv2`.
-        weights: A checkpoint of torchvision's or mmaction2's, with or without the classifier. None takes
-            IMAGENET1K_V1 for `resnet50`, from torch's cache or the network.
-        device: `cpu`, `cuda` or `cuda:N`.
-        precision: What the network computes in.
-        threads: Threads in which one call of `embed` computes, on the CPU.
+    The weights are a checkpoint of torchvision's or mmaction2's, with or without the classifier. None takes
+    IMAGENET1K_V1 for `resnet50`, from torch's cache or the network.
 
     Raises:
-        ConfigError: There is no checkpoint, it doesn't fit or was trained on another set, or there is no such
-            device.
+        ConfigError: There is no checkpoint, or it doesn't fit or was trained on another set.
     """
     source = str(weights or FILE)
     if name in _FILES:

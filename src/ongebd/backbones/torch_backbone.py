@@ -30,15 +30,8 @@ class TorchBackbone(NetworkBackbone):
     Several threads may use one object. On the CPU each call computes in `threads` threads. In float32 on a
     GPU, PyTorch's own default holds: convolutions in TF32, which is as fine as float16.
 
-    Args:
-        name: The name under which the registry knows it.
-        network: With its weights; put into inference mode here, and shared as `network`.
-        dim: Numbers in a feature, D.
-        input_size: See `Backbone`.
-        resize_size: See `Backbone`.
-        device: `cpu`, `cuda` or `cuda:N`.
-        precision: What the network computes in.
-        threads: Threads in which one call of `embed` computes, on the CPU.
+    The network comes with its weights. It is put into inference mode, brought to the device (`cpu`, `cuda` or
+    `cuda:N`) and the precision, and shared as `network`. For the sizes see `Backbone`.
 
     Attributes:
         identity: Name, first 12 digits of the sha256 of the weights, and the precision if not float32.

@@ -35,9 +35,6 @@ class Connecting:
         live: Whether the source is watched live. Then FFmpeg looks only at its first second before it begins,
             and the read time-out holds for pipes too; otherwise they may take any time.
         stop: Once set, reading ends as if the source had broken off.
-
-    Raises:
-        ConfigError: A time-out is not above 0.
     """
 
     open_timeout: Annotated[float, Range(above=0, most=_LONGEST)] = field(
@@ -75,11 +72,7 @@ class Connecting:
 
 
 class PipeEnd:
-    """The reading end of a pipe, as a file object for PyAV whose wait can be ended.
-
-    Args:
-        descriptor: The pipe's; it stays open.
-        connecting: The read time-out, if live, and whether to stop.
+    """The reading end of a pipe, as a file object for PyAV whose wait can be ended. The pipe stays open.
 
     Attributes:
         interrupted: The exception that a signal handler raised during a read. PyAV would swallow it, so the
@@ -92,11 +85,7 @@ class PipeEnd:
         self.interrupted: BaseException | None = None
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes; none at the end or after a stop.
-
-        Raises:
-            TimeoutError: None came in time.
-        """
+        """Up to `size` bytes; none at the end or after a stop. A TimeoutError if they don't come in time."""
         until = time.monotonic() + self._connecting.read_timeout if self._connecting.live else inf
         try:
             while not self._connecting.stopped and self.interrupted is None:

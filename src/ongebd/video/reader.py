@@ -77,15 +77,13 @@ class VideoReader:
 
     Attributes:
         container: FFmpeg's name of the container or protocol: mpegts, hls, …
-        codec: FFmpeg's name of the codec.
         width: Of the coded picture, in pixels; `height` too.
         expected_duration: Seconds that the container claims to last, if it does. For progress only.
         duration: Seconds from the first frame to the end of the last one decoded so far.
         decoded: Frames decoded so far, sampled or not.
         damaged: Packets that didn't decode and frames that the decoder flagged as damaged.
         gaps: Packets around which the container found data missing (or pieces joined).
-        broken: Why the source broke off before its end (the network, a device, the writer of a pipe); None
-            if it ended by itself, or if the rest of a file is damaged.
+        broken: Why the source broke off (the network, a device); None if it ended by itself or is damaged.
         epochs: Breaks of the clock or the picture so far.
 
     Raises:

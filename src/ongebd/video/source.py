@@ -116,10 +116,6 @@ def check_source(source: object) -> None:
 def open_container(source: Source, connecting: Connecting | None = None) -> InputContainer:
     """Open a source for reading. Every source that ongebd reads is opened here.
 
-    Args:
-        source: What to open.
-        connecting: Time-outs, and what tells it to stop; None takes the defaults.
-
     Raises:
         SourceError: It is missing, a directory, empty, or not a video container.
     """
@@ -143,12 +139,7 @@ def open_container(source: Source, connecting: Connecting | None = None) -> Inpu
 
 
 def pick_stream(container: InputContainer, number: int | None, name: str) -> VideoStream:
-    """Choose the video stream to decode, never cover art.
-
-    Args:
-        container: An open source.
-        number: Position among the source's video streams, not counting cover art; None takes the first.
-        name: The source's name, for errors.
+    """Choose the video stream to decode, by its number without cover art, or the first; `name` is for errors.
 
     Raises:
         SourceError: There is no such video stream, or no decoder for it.

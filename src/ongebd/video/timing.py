@@ -28,10 +28,10 @@ class Tick:
 
 
 class Unwrapped:
-    """Undoes the wrap of a 33-bit counter. MPEG's timestamps start again at 0 after 26.5 hours at 90 kHz.
+    """Undoes the wrap of MPEG's 33-bit timestamps, which start again at 0 after 26.5 hours.
 
-    Each timestamp becomes the value nearest to the one before it. So a wrap goes on counting, and a step back
-    that FFmpeg took for a wrap (it does for any of more than a minute) is a step back again.
+    Each becomes the value nearest to the one before it. So a wrap goes on counting, and a step back that
+    FFmpeg took for a wrap (it does for any of more than a minute) is a step back again.
 
     >>> unwrapped = Unwrapped()
     >>> [unwrapped(stamp) - 2**33 for stamp in (2**33 - 2, 0, 3, 1, 2**33 - 1)]
@@ -52,15 +52,11 @@ class Unwrapped:
 
 
 class Clock:
-    """The time of each decoded frame.
+    """The time of each decoded frame, from 0 on. The rate that a file declares isn't used; it is often wrong.
 
-    Time starts at 0, whatever the first timestamp is. A clock that steps back breaks the epoch: the new epoch
-    continues where the old one ended, so time never decreases. The clock never uses the frame rate that a
-    file declares; it is often wrong.
-
-    Some files (any AVI with B-frames, some MP4) number their frames in decoding order and call that
-    presentation time. There, presentation stamps step back while decoding stamps don't. From then on the
-    clock reads the decoding stamps, as FFmpeg's own tools do.
+    A clock that steps back breaks the epoch: the new epoch continues where the old one ended, so time never
+    decreases. Some files (any AVI with B-frames, some MP4) call the order of decoding presentation time. If
+    presentation stamps step back and decoding stamps don't, the clock reads those, as FFmpeg's tools do.
 
     Args:
         untimed_rate: Frames a second for sources without any timestamps.
@@ -118,7 +114,15 @@ class Clock:
                 time = self._next(shown)
             else:  # decoding stamps lag by a few frames when they take over
                 time = self._last
-        self._remember(time, presented, decoded, new_epoch=broke is not None)
+        if self._last is not None and time > self._last and not broke:
+            self._step = time - self._last
+        self._last, self._last_pts = time, presented
+        if presented is not None and (broke or self._pts_shift is None):
+            self._pts_shift = time - presented
+        if decoded is not None and (broke or self._dts_shift is None):
+            self._dts_shift = time - decoded
+        if decoded is not None and (broke or not went_back):
+            self._newest_dts = decoded
         return Tick(time, shown or self._step or Fraction(0), broke)
 
     def _next(self, shown: Fraction) -> Fraction:
@@ -126,20 +130,6 @@ class Clock:
         if self._last is None:
             return Fraction(0)
         return self._last + (self._step or shown or self._untimed_step)
-
-    def _remember(
-        self, time: Fraction, presented: Fraction | None, decoded: Fraction | None, *, new_epoch: bool
-    ) -> None:
-        if self._last is not None and time > self._last and not new_epoch:
-            self._step = time - self._last
-        self._last, self._last_pts = time, presented
-        if presented is not None and (new_epoch or self._pts_shift is None):
-            self._pts_shift = time - presented
-        if decoded is not None:
-            if new_epoch or self._dts_shift is None:
-                self._dts_shift = time - decoded
-            if new_epoch or not _before(decoded, self._newest_dts):
-                self._newest_dts = decoded
 
 
 def _before(stamp: Fraction | None, other: Fraction | None) -> bool:
@@ -166,11 +156,9 @@ def exact_rate(fps: float | Fraction, name: str = "fps") -> Fraction:
 
 
 class Sampler:
-    """Chooses the frames of a stream that come nearest to a steady rate, each at most once.
+    """Thins frames to a steady rate: the first one in each slot of 1/fps s. Slots begin a quarter early.
 
-    The sampler cuts time into slots of 1/fps seconds, each beginning a quarter of a slot early, and takes the
-    first frame in a slot. It never invents frames: below the wanted rate it takes every frame, and
-    `shortfall` is true.
+    Below the wanted rate it takes every frame, and `shortfall` is true.
 
     >>> sampler = Sampler(Fraction(24))
     >>> [n for n in range(11) if sampler.take(Fraction(n, 30))]
