@@ -157,16 +157,3 @@ def test_a_valid_video_without_a_packet_is_an_empty_result_on_disk(tmp_path):
     assert len(list((tmp_path / "out").iterdir())) == 4
     end = json.loads((tmp_path / "out" / "none.jsonl").read_text().splitlines()[-1])
     assert (end["complete"], end["frames"], end["duration"]) == (True, 0, 0.0)
-
-
-def test_one_of_a_thing_is_told_in_the_singular(tmp_path, make_video, make_numbered, read):
-    path = make_video(tmp_path / "clip.h264", make_numbered(1), container="h264")
-    (warning,) = read(path)[0].warnings
-    assert warning.startswith("frames without a timestamp: 1; ")
-    path = make_video(tmp_path / "noise.mp4", make_numbered(1))
-    data = bytearray(path.read_bytes())
-    first, last = data.index(b"mdat") + 4, data.index(b"moov") - 4
-    data[first:last] = np.random.default_rng(0).bytes(last - first)
-    path.write_bytes(data)
-    with pytest.raises(SourceError, match=r"can't decode its video \(packets: 1, codec: h264\)"):
-        read(path)

@@ -40,6 +40,7 @@ def cut(path, end: float) -> None:
         ("mp4", "libx264", "damaged packets or frames: "),
         ("avi", "mpeg4", "damaged packets or frames: "),
         ("ts", "libx264", "missing data"),
+        ("mkv", "libx264", None),  # Matroska holds no frame count, and its demuxer doesn't say what it skips
     ],
 )
 def test_frames_after_a_corrupt_middle_are_read_and_the_loss_is_told(
@@ -52,16 +53,7 @@ def test_frames_after_a_corrupt_middle_are_read_and_the_loss_is_told(
     assert 20 < len(frames) <= COUNT
     assert times == sorted(times)
     assert times[-1] > 2, "nothing was read after the damage"
-    assert any(told in warning for warning in video.warnings), video.warnings
-
-
-def test_matroska_takes_up_again_after_damage(tmp_path, make_video, read, pictures):
-    # Matroska holds no frame count, and its demuxer keeps what it skipped to itself: nothing to tell here.
-    path = make_video(tmp_path / "middle.mkv", pictures, options={"g": "12"})
-    scramble(path, 0.4, 0.5)
-    _, frames = read(path)
-    assert 20 < len(frames) < COUNT
-    assert frames[-1].time > 2
+    assert told is None or any(told in warning for warning in video.warnings), video.warnings
 
 
 @pytest.mark.parametrize(

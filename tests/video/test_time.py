@@ -46,38 +46,33 @@ def test_picture_and_time_stay_together_with_b_frames(tmp_path, make_video, make
 
 
 @pytest.mark.parametrize(
-    ("ending", "codec", "pix_fmt"),
-    [("h264", "libx264", "yuv420p"), ("mjpeg", "mjpeg", "yuvj420p"), ("m2v", "mpeg2video", "yuv420p")],
+    ("ending", "codec", "pix_fmt", "container"),
+    [
+        ("h264", "libx264", "yuv420p", "h264"),
+        ("mjpeg", "mjpeg", "yuvj420p", "mjpeg"),
+        ("m2v", "mpeg2video", "yuv420p", "mpeg2video"),
+    ],
 )
-def test_without_timestamps_a_stated_rate_is_assumed_with_one_warning(
-    tmp_path, make_video, make_numbered, read, ending, codec, pix_fmt
+@pytest.mark.parametrize("rate", [None, 10])
+def test_without_timestamps_the_rate_that_is_set_or_a_default_is_used_with_one_warning(
+    tmp_path, make_video, make_numbered, read, read_number, ending, codec, pix_fmt, container, rate
 ):
-    pictures = make_numbered(30)
     path = make_video(
-        tmp_path / f"raw.{ending}", pictures, codec=codec, pix_fmt=pix_fmt, rate=50, container=_raw(ending)
+        tmp_path / f"raw.{ending}",
+        make_numbered(30),
+        codec=codec,
+        pix_fmt=pix_fmt,
+        rate=50,
+        container=container,
+        options=B_FRAMES if ending == "h264" else None,
     )
-    video, frames = read(path)
-    assert [frame.time for frame in frames] == STEADY
+    video, frames = read(path, source_fps=rate)
+    used = rate or 25
+    assert [(read_number(frame.rgb), frame.time * used) for frame in frames] == [(n, n) for n in range(30)]
     (warning,) = video.warnings
-    assert "frames without a timestamp: 30; using 25 frames/s; set --source-fps" in warning
+    assert f"frames without a timestamp: 30; using {used} frames/s" in warning
+    assert ("--source-fps" in warning) == (rate is None)
     assert {frame.pts for frame in frames} == {None}
-
-
-@pytest.mark.parametrize("ending", ["h264", "mjpeg"])
-def test_without_timestamps_the_rate_that_is_given_is_used(tmp_path, make_video, make_numbered, read, ending):
-    codec = {"h264": {}, "mjpeg": {"codec": "mjpeg", "pix_fmt": "yuvj420p"}}[ending]
-    path = make_video(tmp_path / f"raw.{ending}", make_numbered(30), container=_raw(ending), **codec)
-    video, frames = read(path, source_fps=10)
-    assert [frame.time for frame in frames] == [Fraction(n, 10) for n in range(30)]
-    assert len(video.warnings) == 1
-
-
-def test_without_timestamps_b_frames_still_come_in_order(
-    tmp_path, make_video, make_numbered, read, read_number
-):
-    path = make_video(tmp_path / "raw.h264", make_numbered(30), options=B_FRAMES)
-    _, frames = read(path, source_fps=25)
-    assert [(read_number(frame.rgb), frame.time) for frame in frames] == list(enumerate(STEADY))
 
 
 def test_a_given_rate_is_ignored_where_there_are_timestamps(clip, read):
@@ -230,10 +225,6 @@ def test_a_declared_rate_of_zero_does_not_matter(tmp_path, make_video, make_numb
     path.write_bytes(data)
     _, frames = read(path)
     assert [frame.time for frame in frames] == STEADY[:10]
-
-
-def _raw(ending: str) -> str:
-    return {"h264": "h264", "mjpeg": "mjpeg", "m2v": "mpeg2video"}[ending]
 
 
 def _write_edit(path, skipped: int, kept: int) -> None:

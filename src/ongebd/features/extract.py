@@ -32,7 +32,6 @@ ONE_VIDEOS_FAULT = (SourceError, FeatureError, av.error.FFmpegError, OSError)
 
 _LOOK_EVERY = 0.25  # seconds between two reports of progress
 _LARGEST = 65504.0  # of float16
-_ROWS = 256  # features that are put together in one step
 
 AtLeastOne = Annotated[int, Range(least=1)]
 
@@ -158,8 +157,7 @@ def video_features(
     config, progress = config or ExtractConfig(), progress or Progress(threading.Event())
     times: list[float] = []
     epochs: list[int] = []
-    rows: list[Feature] = []
-    blocks: list[Features16] = [np.empty((0, backbone.dim), np.float16)]
+    rows: list[Features16] = []
     source_fps = fps if config.source_fps is None else config.source_fps
     with VideoReader(source, fps, view=backbone.view, stream=config.stream, source_fps=source_fps) as video:
         progress.expected = video.expected_duration
@@ -168,16 +166,12 @@ def video_features(
                 _check(feature, frame, public_name(source_name(source)))
                 times.append(float(frame.time))
                 epochs.append(frame.epoch)
-                rows.append(feature)
-                if len(rows) == _ROWS:
-                    blocks.append(np.stack(rows).astype(np.float16))
-                    rows.clear()
+                rows.append(feature.astype(np.float16))
                 progress.count(frame)
         if video.broken is not None:  # a part must not pass for the whole; the next run tries again
             raise SourceError(f"{source_name(source)}: {video.broken}; {advice(source)}")
-        if rows:
-            blocks.append(np.stack(rows).astype(np.float16))
-        return VideoFeatures(np.concatenate(blocks), times, epochs, float(video.duration), video.warnings)
+        half = np.array(rows, np.float16).reshape(len(rows), backbone.dim)
+        return VideoFeatures(half, times, epochs, float(video.duration), video.warnings)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

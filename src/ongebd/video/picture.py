@@ -72,7 +72,7 @@ class RgbMaker:
 
 
 def apply_turn(rgb: ImageU8, turn: Turn) -> ImageU8:
-    """The picture (height, width, 3), turned, contiguous in memory."""
+    """The picture (height, width, 3), upright."""
     if turn == UPRIGHT:
         return rgb
     transpose, flip_rows, flip_columns = turn
