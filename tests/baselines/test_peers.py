@@ -57,7 +57,7 @@ def test_scenedetect_cuts_where_it_does_by_itself(make_scene, kind, lengths):
 
 
 def test_there_are_no_other_detectors():
-    with pytest.raises(ConfigError, match="there are adaptive, content"):
+    with pytest.raises(ConfigError, match="known are adaptive, content"):
         pyscenedetect.PySceneDetect("magic", 24.0)
 
 

@@ -226,7 +226,7 @@ def test_a_group_that_is_not_there_is_refused():
         cue_names(["motion", "colour"])
     with pytest.raises(ConfigError, match="no luma"):
         CueStream(1280)
-    with pytest.raises(ConfigError, match="of no features"):
+    with pytest.raises(ConfigError, match="no features"):
         cue_matrix([])
 
 

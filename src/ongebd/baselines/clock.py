@@ -21,9 +21,6 @@ class Clock:
 
     Args:
         period: Seconds.
-
-    Raises:
-        ConfigError: It is not a number above 0.
     """
 
     name: str = "clock"

@@ -51,10 +51,6 @@ def network_shape(name: str, values: dict[str, Any] | None = None, *, dim: int |
         name: The baseline.
         values: Settings that differ from the published ones.
         dim: D; None takes that of `values`, or the published 2048.
-
-    Raises:
-        ConfigError: A setting is unknown or out of range.
-        MissingExtraError: Torch is not installed.
     """
     kind = getattr(_module(name), f"{METHODS[name].network}Config")
     given = dict(values or {}) | ({} if dim is None else {"dim": dim})
@@ -65,12 +61,7 @@ def network_shape(name: str, values: dict[str, Any] | None = None, *, dim: int |
 
 
 def make_network(name: str, shape: Any = None) -> OnlineNetwork[Any]:
-    """A baseline's network with new weights, of the published shape where none is given.
-
-    Raises:
-        ConfigError: There is no such baseline.
-        MissingExtraError: Torch is not installed.
-    """
+    """A baseline's network with new weights, of the published shape where none is given."""
     kind = getattr(_module(name), find_method(name).network)
     network: OnlineNetwork[Any] = kind(network_shape(name) if shape is None else shape)
     return network

@@ -55,11 +55,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkConfig:
-    """The shape of a baseline; the defaults are the published one.
-
-    Raises:
-        ConfigError: A value is out of range, or a width is no multiple of its heads.
-    """
+    """The shape of a baseline; the defaults are the published one."""
 
     dim: Size = 2048
     """D, numbers in a feature."""

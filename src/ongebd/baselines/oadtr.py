@@ -33,7 +33,7 @@ from ongebd.baselines.network import (
     sliding,
 )
 
-_TOGETHER = 64  # windows that are computed at once
+_TOGETHER = 64  # windows that are computed together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +99,8 @@ class EncoderLayer(nn.Module):
 class OadTr(OnlineNetwork[OadTrState]):
     """Encoder over the window with a class token at its end, decoder over queries for the frames to come.
 
-    The boundary head sees the class token beside the mean of the decoder's tokens. Before the window is full
-    the first frame stands in it repeatedly, as if a still picture had been shown.
+    The boundary head sees the class token and the mean of the decoder's tokens. Until the window is full, the
+    first frame fills it, like a still picture.
 
     >>> config = OadTrConfig(dim=16, width=8, window=4, encoder_heads=2, decoder_heads=2, ffn=8)
     >>> OadTr(config).eval()(torch.rand(2, 5, 16)).shape

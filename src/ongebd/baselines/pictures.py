@@ -19,8 +19,8 @@ from ongebd.types import Feature, ImageU8
 class Pictures:
     """A backbone (`ongebd.backbones.Backbone`) whose feature is the picture itself, squeezed to one size.
 
-    Every number is a pixel's plus one, so that a black picture is no vector of norm zero, which of a network
-    would be the sign of broken weights; `picture_of` takes the one off.
+    Every number is a pixel's plus one, so that a black picture is not a vector of norm zero, which from a
+    network would mean broken weights; `picture_of` subtracts the one.
 
     >>> pictures = Pictures(width=4, height=2)
     >>> grey = np.full((90, 160, 3), 7, np.uint8)

@@ -1,10 +1,10 @@
 """Predictability assessment, the unsupervised method of the paper that defined the task, made to stream.
 
 Shou, Lei, Wang, Ghadiyaram and Feiszli: Generic Event Boundary Detection: A Benchmark for Event Segmentation.
-ICCV 2021. How predictable a moment is, is told by the distance between the mean feature of the frames before
-it and that of the frames after it; boundaries are where the distance peaks. The original looks for peaks over
-the whole video, by a Laplacian of Gaussian. Here a frame's score is the distance itself, known once a bounded
-number of frames after it are seen, and a head decides on it: the method has a latency, and declares it.
+ICCV 2021. A moment is predictable if the mean feature of the frames before it is close to that of the frames
+after it; boundaries are where this distance peaks. The original looks for peaks over the whole video, with a
+Laplacian of Gaussian. Here a frame's score is the distance itself, known a few frames later, and a head
+decides on it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,6 @@ class Predictability:
     Args:
         before: Frames before.
         after: Frames after; one less is the latency.
-
-    Raises:
-        ConfigError: One of them is below 1.
     """
 
     name: str = "predictability"

@@ -17,7 +17,7 @@ DETECTORS = {
     "histogram": "HistogramDetector",
     "threshold": "ThresholdDetector",
 }
-"""Their names here and there."""
+"""Their names here, and in `scenedetect`."""
 
 LATENCY = {"adaptive": 2, "content": 15, "hash": 0, "histogram": 0, "threshold": 0}
 """Frames that each looks ahead, as it declares itself (a test holds them to it)."""
@@ -36,15 +36,11 @@ class PySceneDetect:
     Args:
         kind: One of `DETECTORS`.
         fps: Frames a second of the stream.
-
-    Raises:
-        ConfigError: There is no such detector.
-        MissingExtraError: `scenedetect` is not installed.
     """
 
     def __init__(self, kind: str, fps: float) -> None:
         if kind not in DETECTORS:
-            raise ConfigError(f"unknown scenedetect detector {kind!r}; there are {', '.join(DETECTORS)}")
+            raise ConfigError(f"unknown scenedetect detector {kind!r}; known are {', '.join(DETECTORS)}")
         try:
             scenedetect: Any = import_module("scenedetect")
         except ModuleNotFoundError as problem:
@@ -89,7 +85,7 @@ class PySceneDetect:
         return self._timecode(self._count - 1, self._fps)
 
     def _mark(self, cuts: list[Any]) -> None:
-        """Note the cuts that the detector told of."""
+        """Note the cuts that the detector found."""
         for cut in cuts:
             back = self._count - 1 - int(cut.frame_num)
             if 0 <= back < len(self._held):

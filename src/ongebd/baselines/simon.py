@@ -57,7 +57,7 @@ class SimOnState(NamedTuple):
 
     Attributes:
         frames: The last frames as tokens, oldest first, (B, history, W).
-        chances: The probabilities that were said of them, (B, history).
+        chances: Their probabilities, (B, history).
         before: How many frames there were, up to `history` + 1, (B,).
     """
 
@@ -67,7 +67,7 @@ class SimOnState(NamedTuple):
 
 
 class SimOn(OnlineNetwork[SimOnState]):
-    """Decoder layers in which the newest frame asks, and those before it, with what was said of them, answer.
+    """Decoder layers in which the newest frame attends to those before it and to their probabilities.
 
     A learned token stands before the first frame of a stream, as published; what would lie before that is
     masked out. A frame's position is counted from the newest one backwards.
@@ -110,13 +110,13 @@ class SimOn(OnlineNetwork[SimOnState]):
         self.register_buffer("_positions", sinusoids(config.history + 1, width), persistent=False)
 
     def forward(self, features: Tensor) -> Tensor:
-        """(B, T, D) → logits (B, T), one after the other: each needs what was said of those before."""
+        """(B, T, D) → logits (B, T), one after the other: each needs the probabilities before it."""
         streams, length, _ = features.shape
         before = torch.arange(length, device=features.device).expand(streams, -1)
         history = self.shape.history
         tokens = self.embed(features)  # (B, T, W), the greater part of the work
         padded = torch.cat([tokens.new_zeros(streams, history, tokens.shape[-1]), tokens], dim=1)
-        return self._say(padded, before)
+        return self._logits(padded, before)
 
     def start(self, streams: int = 1) -> SimOnState:
         """No frame before."""
@@ -139,24 +139,24 @@ class SimOn(OnlineNetwork[SimOnState]):
     def losses(self, frames: Tensor, targets: Tensor, lead: Tensor, weight: Tensor | float = 1.0) -> Tensor:
         """Focal cross-entropy (Lin et al., 2017): each is multiplied by α_t · (1 − p_t)^γ."""
         tokens = self.embed(frames[:, 1:])  # `history` frames before the first target's
-        logits = self._say(tokens, (lead + 1).clamp_min(0))[:, -self.shape.run :]
+        logits = self._logits(tokens, (lead + 1).clamp_min(0))[:, -self.shape.run :]
         truth = targets[:, -self.shape.run :].bool()
         chance = logits.sigmoid()
         wrong = torch.where(truth, 1 - chance, chance)
         balance = torch.where(truth, self.balance, 1 - self.balance)
         return balance * wrong**self.focus * binary_losses(logits, truth, weight)
 
-    def _say(self, tokens: Tensor, before: Tensor) -> Tensor:
+    def _logits(self, tokens: Tensor, before: Tensor) -> Tensor:
         """Logits (B, T) of the last T of the tokens (B, history + T, W); `before`: where each stands."""
         history = self.shape.history
         chances = tokens.new_zeros(len(tokens), history)
         logits = []
         for place in range(before.shape[1]):
-            said = self._judge(
+            logit = self._judge(
                 tokens[:, place + history], tokens[:, place : place + history], chances, before[:, place]
             )
-            chances = torch.cat([chances[:, 1:], said.detach().sigmoid()[:, None]], dim=1)
-            logits.append(said)
+            chances = torch.cat([chances[:, 1:], logit.detach().sigmoid()[:, None]], dim=1)
+            logits.append(logit)
         return torch.stack(logits, dim=1)
 
     def _judge(self, newest: Tensor, frames: Tensor, chances: Tensor, before: Tensor) -> Tensor:
@@ -168,8 +168,8 @@ class SimOn(OnlineNetwork[SimOnState]):
         frames = torch.where(beyond[..., None], self.begin.to(frames.dtype), frames)
         chances = torch.where(beyond, 0, chances)
         placed = self.dropout(frames + self._positions[:-1])
-        said = self.chance(torch.stack([chances, 1 - chances], dim=-1))  # (B, history, W)
-        memory = self.join(torch.cat([placed, said], dim=-1))
+        chance = self.chance(torch.stack([chances, 1 - chances], dim=-1))  # (B, history, W)
+        memory = self.join(torch.cat([placed, chance], dim=-1))
         visible = (~beyond | first)[:, None, None]  # (B, 1, 1, history)
         x = self.dropout(newest + self._positions[-1])[:, None]  # (B, 1, W)
         for layer in self.decoder:

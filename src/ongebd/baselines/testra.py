@@ -35,7 +35,7 @@ from ongebd.baselines.network import (
 )
 from ongebd.common.settings import Range
 
-_TOGETHER = 128  # frames of all streams that are computed at once
+_TOGETHER = 128  # frames of all streams that are computed together
 _HIDDEN = -1e30  # in place of −∞, whose softmax has no value where everything is hidden
 
 

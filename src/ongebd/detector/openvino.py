@@ -26,10 +26,6 @@ def on_cpu_runtime(
         precision: `float32`, or with OpenVINO `bfloat16`.
         threads: Threads for one frame's inference.
 
-    Raises:
-        ConfigError: The runtime can't run the backbone so, or not on this processor.
-        MissingExtraError: OpenVINO, or for a ResNet-50 `onnx`, is not installed.
-
     >>> import ongebd
     >>> on_cpu_runtime(ongebd.load("window-mean"), "onnxruntime").name
     'window-mean'
@@ -49,12 +45,7 @@ def on_cpu_runtime(
 
 
 def on_openvino(model: Model, precision: str, threads: int = 1) -> Model:
-    """A model on OpenVINO. Its backbone is made ready here, so that a processor's limits show early.
-
-    Raises:
-        ConfigError: The model has no network, or OpenVINO can't run it so.
-        MissingExtraError: OpenVINO is not installed.
-    """
+    """A model on OpenVINO. Its backbone is made ready here, so that a processor's limits show early."""
     if model.backbone.name == "pictures":
         raise ConfigError(f"{model.name} has no network that OpenVINO could run; drop device")
     changed = on_cpu_runtime(model, "openvino", precision, threads)

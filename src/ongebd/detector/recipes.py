@@ -28,7 +28,7 @@ ESTIMATOR_PARAMETERS = 23_115_776
 UNTRAINED = StreamConfig(
     fps=24.0, tau=2.5, delta=21, window=8, warmup=8, min_std=0.004, min_error=0.02, min_gap=0.5, max_run=1.0
 )
-# A method that decides by itself says 1 or 0, and nothing is joined or passed over.
+# A method that decides by itself scores 1 or 0; no gap is needed between its boundaries.
 _DECIDED = StreamConfig(fps=24.0, head="threshold", threshold=0.5, min_gap=0.0, max_run=1.0)
 
 

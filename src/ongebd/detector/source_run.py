@@ -25,7 +25,7 @@ from ongebd.video.source import check_source
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A frame, and the decision on it."""
+    """A frame and the decision on it."""
 
     frame: Frame
     decision: Decision
@@ -38,8 +38,8 @@ class SourceRun:
     """One source, read through one stream. Iterate once; use as a context manager.
 
     Yields, in order: `Seen` for each frame once there is a decision on it, `Boundary` as soon as it is
-    decided, `Epoch` where the source breaks. Decoding runs in a thread of its own and the backbone on several
-    frames at once; the decisions are those of `OnlineDetector.update` fed the same frames, to the bit.
+    decided, `Epoch` where the source breaks. Decoding runs in its own thread and the backbone on several
+    frames together; the decisions are those of `OnlineDetector.update` fed the same frames, to the bit.
 
     Args:
         source: What `VideoReader` takes.
@@ -47,10 +47,10 @@ class SourceRun:
         settings: As `model.configured` gives them; None takes the model's own.
         stream: Which video stream of the source.
         source_fps: Frames a second of a source without timestamps.
-        workers: Frames that the backbone works on at once; None takes the processors, at most four.
+        workers: Frames that the backbone works on in parallel; None takes the processors, at most four.
 
     Raises:
-        SourceError: The source cannot be opened (at once), or nothing of it decoded (while iterating).
+        SourceError: The source can't be opened (immediately), or nothing of it decoded (while iterating).
         FeatureError: A feature is unfit (while iterating).
     """
 
@@ -114,7 +114,7 @@ class SourceRun:
             yield from self._rest(held)
 
     def _rest(self, held: deque[Frame]) -> Generator[Event, None, None]:
-        """What is left to say at the end of the source, or of a part of it."""
+        """The events left at the end of the source, or of a part of it."""
         for decision in self.detector.drain():
             yield Seen(held.popleft(), decision)
             if decision.boundary is not None:
@@ -175,7 +175,7 @@ def detect(
                 case Boundary():
                     boundaries.append(event)
                 case Epoch():
-                    pass  # they stand in run.video.epochs
+                    pass  # they are in run.video.epochs
     video = run.video
     whole = video.broken is None
     return Detection(boundaries, decisions, float(video.duration), video.epochs, video.warnings, whole)

@@ -49,11 +49,7 @@ class About:
 
 
 def read_about(folder: Path) -> About:
-    """Read the `ongebd.json` in a trained model's folder.
-
-    Raises:
-        ConfigError: It is missing or damaged.
-    """
+    """Read the `ongebd.json` in a trained model's folder."""
     path = folder / ABOUT_FILE
     if not path.is_file():
         inner = folder / "model"
@@ -81,11 +77,7 @@ def write_about(folder: Path, *, backbone: str, settings: StreamConfig, summary:
 
 
 def read_shape(folder: Path) -> AnticipatorConfig:
-    """The shape of the trained anticipator in a folder.
-
-    Raises:
-        ConfigError: The folder holds none, or is damaged.
-    """
+    """The shape of the trained anticipator in a folder."""
     read_about(folder)  # its message is the best one where this is no model's folder
     shape = AnticipatorConfig.from_dict(_read(folder / SHAPE_FILE), str(folder / SHAPE_FILE))
     if shape.head != "anticipation":
@@ -108,10 +100,6 @@ def load_trained(
         device: A torch device.
         weights: The backbone's checkpoint, where it needs one.
         wanted: The method that the folder must hold; None: any.
-
-    Raises:
-        ConfigError: The folder is missing or damaged, or holds another method.
-        MissingExtraError: Torch is needed and not installed.
     """
     if wanted is not None and not folder.is_dir():
         raise ConfigError(f"{wanted}:{folder}: no such folder")

@@ -7,7 +7,7 @@ Section "Consistent Event Anticipator" of the paper:
 F_t being the L features before frame t, T one learnable token, and M_θ transformer decoder layers with a
 causal mask; f̂_t is the output at the token.
 
-**The start of a stream.** The paper does not say what stands in the window before L features are known. Here
+**The start of a stream.** The paper does not say what fills the window before L features are known. Here
 the first feature is repeated to the left until the window is full, as if the stream had begun with a still
 picture. Training, validation and the stream all do so, and no window reaches across a break of the clock.
 

@@ -68,11 +68,7 @@ class AnticipatorConfig:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any], where: str) -> Self:
-        """The configuration in a `config.json`, whose path is `where`.
-
-        Raises:
-            ConfigError: A key is unknown, or a value is of another type or out of range.
-        """
+        """The configuration in a `config.json`, whose path is `where`."""
         if unknown := sorted(set(values) - {f.name for f in fields(cls)}):
             raise ConfigError(f"{where}: unknown {', '.join(unknown)}; is it a model of a newer ongebd?")
         try:

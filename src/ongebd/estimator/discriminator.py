@@ -45,7 +45,7 @@ class BoundaryDiscriminator:
     Raises:
         ConfigError: A setting is outside its range.
 
-    A level shift at index 10 fires at once; the levels after it do not, for the queue has learned them:
+    A level shift at index 10 fires immediately. The queue then learns it, and the next errors do not fire:
 
     >>> obd = BoundaryDiscriminator(tau=3.0, delta=6, min_std=0.01)
     >>> errors = [0.10, 0.11, 0.09, 0.10, 0.11, 0.10, 0.09, 0.10, 0.11, 0.10, 0.40, 0.12, 0.10, 0.11, 0.35]

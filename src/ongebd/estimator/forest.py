@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 from zipfile import BadZipFile
@@ -43,9 +44,6 @@ class Forest:
         judge: Of each member, its judge, ascending from 0; (members,).
         view: Of each judge, its view, ascending from 0; (judges,). All views have the same number of judges.
 
-    Raises:
-        ConfigError: The arrays do not make trees.
-
     >>> one = ([0, 0, 0], [0.5, np.inf, np.inf], [1, 1, 2], [2, 1, 2], [0.0, -1.0, 3.0])
     >>> stump = Forest.of([[one]], judges=[0], views=[0])
     >>> stump.scores(np.float32([[0.4], [0.6]])).round(3)  # sigmoids of −1 and 3
@@ -64,30 +62,17 @@ class Forest:
     view: Ints
 
     def __post_init__(self) -> None:
-        if problem := self._problem():
-            raise ConfigError(f"trees: {problem}")
-
-    def _problem(self) -> str | None:
-        nodes, trees = len(self.feature), len(self.root)
-        flat = all(getattr(self, field.name).ndim == 1 for field in fields(self))
+        nodes, children = len(self.feature), np.concatenate([self.left, self.right, self.root])
         sizes = {len(array) for array in (self.threshold, self.left, self.right, self.value)}
-        if not (flat and nodes and trees and sizes == {nodes} and len(self.member) == trees):
-            return "the arrays do not fit each other"
-        children = np.concatenate([self.left, self.right, self.root])
-        if children.min() < 0 or children.max() >= nodes:
-            return "a node has a child that is not there"
-        if self.feature.min() < 0:
-            return "a node looks at an input below 0"
-        for groups in (self.member, self.judge, self.view):
-            if not len(groups) or groups[0] != 0 or not np.isin(np.diff(groups), (0, 1)).all():
-                return "the numbers of groups do not ascend from 0 one by one"
-        if self.member[-1] + 1 != len(self.judge) or self.judge[-1] + 1 != len(self.view):
-            return "the groups do not fit each other"
+        groups = (self.root, self.member, self.judge, self.view)
+        if sizes != {nodes} or not all(map(len, groups)) or len(self.root) != len(self.member):
+            raise ConfigError("trees: the arrays do not fit each other")
+        if any(above.max() >= len(below) for above, below in pairwise(groups[1:])):
+            raise ConfigError("trees: the groups do not fit each other")
+        if children.min() < 0 or children.max() >= nodes or self.depth < 0:
+            raise ConfigError("trees: a walk reaches no leaf")
         if len(set(np.bincount(self.view).tolist())) != 1:
-            return "the views have different numbers of judges"
-        if not (np.isfinite(self.value).all() and not np.isnan(self.threshold).any()):
-            return "a value or a threshold is not a number"
-        return "a walk reaches no leaf" if self.depth < 0 else None
+            raise ConfigError("trees: the views have different numbers of judges")
 
     @classmethod
     def of(cls, members: list[list[Tree]], *, judges: list[int], views: list[int]) -> Self:

@@ -65,11 +65,7 @@ class LearnedFacts:
 
     @classmethod
     def read(cls, path: Path | Traversable) -> Self:
-        """Read a description.
-
-        Raises:
-            ConfigError: It is damaged, or made for other cues.
-        """
+        """Read a description."""
         try:
             about = json.loads(path.read_text(encoding="utf-8"))
             if about["format"] != FORMAT:
@@ -99,11 +95,7 @@ class LearnedFacts:
 
 @dataclass(frozen=True, eq=False)
 class LearnedModel:
-    """A learned method with its weights. It keeps no state; streams share it.
-
-    Raises:
-        ConfigError: Description and trees do not fit each other.
-    """
+    """A learned method with its weights. It keeps no state; streams share it."""
 
     facts: LearnedFacts
     forest: Forest
@@ -118,11 +110,7 @@ class LearnedModel:
 
     @classmethod
     def read(cls, folder: Path | Traversable, name: str) -> Self:
-        """Read `NAME.json` and `NAME.npz`.
-
-        Raises:
-            ConfigError: They are damaged, or do not belong together.
-        """
+        """Read `NAME.json` and `NAME.npz`."""
         facts, source = LearnedFacts.read(folder / f"{name}.json"), folder / f"{name}.npz"
         with as_file(source) as path, os_errors(source):
             if hashlib.sha256(path.read_bytes()).hexdigest() != facts.sha256:

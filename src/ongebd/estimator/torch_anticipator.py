@@ -23,9 +23,6 @@ class TorchAnticipator:
         name: What to call it.
         device: A torch device: cpu, cuda, cuda:1, …
         threads: CPU threads in which a frame is computed; None leaves them as PyTorch has them.
-
-    Raises:
-        ConfigError: There is no such device, or the weights are damaged.
     """
 
     def __init__(self, folder: Path, name: str, device: str = "cpu", threads: int | None = None) -> None:

@@ -2,7 +2,7 @@
 
 A *window* is the mean of a run of features. Each cue compares two windows: their cosine error
 e = (1 − cos) / 2 needs the products of the two with themselves and each other, wᵀ G v, of which G, the Gram
-matrix of the last features, is all that must be known: the features themselves are looked at once.
+matrix of the last features, is enough: each feature itself is used only once.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class AppearanceCues:
         log_error = np.log(error + FLOOR)
 
         halves = plan.halves / norms
-        cosines = (halves @ gram) @ halves.T  # (newer and older halves, likewise)
+        cosines = (halves @ gram) @ halves.T  # (newer and older halves)²
         alike = cosines.diagonal()
         novelty = (alike[:_K] + alike[_K:]) / 2.0 - cosines[_NEWER, _NEWER + _K]
         novelty = np.maximum(novelty, 0.0) * plan.enough
@@ -190,7 +190,7 @@ class RecentFeatures:
         self._next = (at + 1) % len(self._ring)
         self.count = n = min(self.count + 1, len(self._ring))
         past = from_bfloat16(self._ring[:n])
-        # Not by `@`: BLAS would wake a thread on each core for this, and bits would hang on their number.
+        # Not by `@`: BLAS would wake a thread on each core for this, and bits would depend on their number.
         dots = np.einsum("ij,j->i", past, past[at])
         newest_first = np.concatenate([dots[at::-1], dots[:at:-1]])
         self.gram[1:, 1:] = self.gram[:-1, :-1]

@@ -32,9 +32,6 @@ LEAST_WEIGHT = 1 - 0.5 ** (1 / 24.0)  # of the newest frame in the running mean:
 def cue_names(groups: Sequence[str] = tuple(GROUPS)) -> tuple[str, ...]:
     """The names of the cues of some groups, in their order.
 
-    Raises:
-        ConfigError: There is no such group, or none is given.
-
     >>> len(cue_names()), cue_names(["motion"])[0]
     (111, 'motion 1: camera')
     """
@@ -53,9 +50,6 @@ class CueStream:
 
     Attributes:
         names: Of the cues, in their order.
-
-    Raises:
-        ConfigError: There is no such group, or the feature is too short to have luma in it.
     """
 
     def __init__(self, dim: int, groups: Sequence[str] = tuple(GROUPS)) -> None:
@@ -98,7 +92,7 @@ def context_names(names: Sequence[str]) -> tuple[str, ...]:
 class Context:
     """The cues of one stream now, 3, 6 and 12 frames ago, and now less their mean before this frame.
 
-    Before there are so many frames, the first one's stand in. The mean is exponential, with a half-life of 24
+    Before there are so many frames, the first one's are used. The mean is exponential, with a half-life of 24
     frames; it begins with the first cues, and weighs the early ones evenly.
 
     Args:
@@ -142,9 +136,6 @@ def cue_matrix(features: Iterable[Feature], groups: Sequence[str] = tuple(GROUPS
 
     Returns:
         float32, (T, C), the columns being `cue_names(groups)`.
-
-    Raises:
-        ConfigError: There is no such group, no feature, or one too short to have luma in it.
     """
     cues: CueStream | None = None
     rows: list[npt.NDArray[np.float32]] = []
@@ -152,5 +143,5 @@ def cue_matrix(features: Iterable[Feature], groups: Sequence[str] = tuple(GROUPS
         cues = cues or CueStream(len(feature), groups)
         rows.append(cues.update(np.asarray(feature, np.float32)))
     if not rows:
-        raise ConfigError("cues: of no features there are none")
+        raise ConfigError("cues: there are no features")
     return np.stack(rows)
