@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from ongebd.cli import app, main
-from ongebd.cli.help import SHORT
+from ongebd.cli.usage import SHORT
 from ongebd.detector import load
 from ongebd.output import read_jsonl
 

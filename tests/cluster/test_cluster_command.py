@@ -54,7 +54,7 @@ class Run:
         return found
 
     def workers(self) -> list[int]:
-        return [pid for pid, line in self.alive().items() if line.startswith("ray::MapWorker")]
+        return [pid for pid, line in self.alive().items() if line.startswith("ray::work_on")]
 
     def until(self, wanted: Callable[[], object], seconds: float = 90) -> None:
         deadline = time.monotonic() + seconds

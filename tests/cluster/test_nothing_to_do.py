@@ -34,7 +34,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ) -> Iterator[tuple[Video, Answer]]:
         assert cluster is not None or not videos
         for video in videos:
-            yield video, Answer(video.number, task.ready()(video), 1)
+            yield video, Answer(task.ready()(video))
 
     monkeypatch.setattr(connection, "connected", connected)
     for room in (importlib.import_module(f"ongebd.cluster.{name}") for name in ("detect", "extract")):

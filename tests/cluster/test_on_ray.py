@@ -156,9 +156,8 @@ def test_a_worker_that_dies_costs_no_video_and_one_that_always_kills_is_given_up
     videos = [Video(number, f"v{number}", f"v{number}.mp4") for number in range(16)]
     found = list(answers(cluster, Deadly(str(tmp_path), 3, 8), videos, jobs, gpu=False))
     assert [video.number for video, _ in found] == list(range(16))
-    assert [answer.number for _, answer in found] == list(range(16))
     reasons = {
-        answer.number: answer.result.reason for _, answer in found if isinstance(answer.result, Failure)
+        video.number: answer.result.reason for video, answer in found if isinstance(answer.result, Failure)
     }
     assert reasons.pop(8).startswith("its worker died 3 times")
     assert set(reasons.values()) == {"came to an end"}

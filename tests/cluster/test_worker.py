@@ -1,22 +1,24 @@
-"""What a worker makes of one video, without Ray: results, failures and faults are all answers."""
+"""What a worker makes of one video, and what the driver does when workers die; without Ray."""
 
 from __future__ import annotations
 
-import pickle
-import threading
+import sys
+import types
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ongebd import __version__, backbones
 from ongebd.cli import main
-from ongebd.cluster import DetectTask, FeatureTask
+from ongebd.cluster import Cluster, DetectTask, FeatureTask
 from ongebd.cluster.detect import Found
-from ongebd.cluster.worker import MOST, Answer, Attempts, Task, Turns, Unfit, Video, Work, Worker
+from ongebd.cluster.worker import MOST, Answer, Setup, Task, Unfit, Video, Work, answers, work_on
 from ongebd.detector import load
-from ongebd.errors import ConfigError
+from ongebd.errors import ClusterError, ConfigError
 from ongebd.features import Failure, FeatureStore, VideoFeatures
 from ongebd.output.follow import Reading
 
@@ -42,23 +44,16 @@ class Made:
 
 @dataclass(frozen=True)
 class Unready:
-    """A task that cannot be made ready."""
+    """A task that can't be made ready."""
 
     def ready(self) -> Work:
         raise ConfigError("no GPU here")
 
 
-def worker(
-    task: Task, attempts: Attempts | None = None, version: str = __version__, folder: str | None = None
-) -> Worker:
-    counter = attempts or Attempts()
-    return Worker(task, version, folder, 1, lambda method, number: getattr(counter, method)(number))
-
-
-def ask(worker: Worker, source: str, number: int = 0) -> Answer | Unfit:
-    video = Video(number, Path(source).stem, source)
-    answer: Answer | Unfit = pickle.loads(worker({"video": pickle.dumps(video)})["answer"])
-    return answer
+def ask(task: Task, source: str) -> Answer:
+    result = work_on(Setup(task, __version__, None), [Video(0, Path(source).stem, source)])
+    assert isinstance(result, list)
+    return result[0]
 
 
 def test_the_features_of_a_video_are_those_that_the_plain_command_stores(
@@ -66,10 +61,9 @@ def test_the_features_of_a_video_are_those_that_the_plain_command_stores(
 ) -> None:
     main(["extract", clips[0], "--out", str(tmp_path / "store"), "--quiet"])
     stored = FeatureStore.open(tmp_path / "store")["clip0"]
-    answer = ask(worker(FEATURES), clips[0], number=5)
-    assert isinstance(answer, Answer)
+    answer = ask(FEATURES, clips[0])
     assert isinstance(answer.result, VideoFeatures)
-    assert (answer.number, answer.attempts, answer.trace) == (5, 1, None)
+    assert answer.trace is None
     assert np.array_equal(answer.result.features, stored.features)
     assert answer.result.times == stored.times.tolist()
 
@@ -78,112 +72,160 @@ def test_the_files_of_a_detection_are_those_that_the_plain_command_writes(
     clips: list[str], tmp_path: Path
 ) -> None:
     main(["detect", clips[1], "--model", "window-mean", "-f", "jsonl,vtt", "--out", str(tmp_path), "--quiet"])
-    answer = ask(worker(BOUNDARIES), clips[1])
-    assert isinstance(answer, Answer)
-    assert isinstance(answer.result, Found)
-    assert answer.result.failed is None
-    assert answer.result.files == {
-        what: (tmp_path / f"clip1.{what}").read_bytes() for what in ("jsonl", "vtt")
-    }
-    assert answer.result.end is not None
-    assert answer.result.end.boundaries == 1
+    found = ask(BOUNDARIES, clips[1]).result
+    assert isinstance(found, Found)
+    assert found.failed is None
+    assert found.files == {what: (tmp_path / f"clip1.{what}").read_bytes() for what in ("jsonl", "vtt")}
+    assert found.end is not None
+    assert found.end.boundaries == 1
 
 
 def test_a_corrupt_video_is_a_failure_and_no_exception(clips: list[str]) -> None:
-    answer = ask(worker(FEATURES), clips[2])
-    assert isinstance(answer, Answer)
-    assert isinstance(answer.result, Failure)
-    assert "can't read it as a video" in answer.result.reason
-    found = ask(worker(BOUNDARIES), clips[2])
-    assert isinstance(found, Answer)
-    assert isinstance(found.result, Found)
-    assert found.result.files == {}
-    assert "can't read it as a video" in (found.result.failed or "")
+    failure = ask(FEATURES, clips[2]).result
+    assert isinstance(failure, Failure)
+    assert "can't read it as a video" in failure.reason
+    found = ask(BOUNDARIES, clips[2]).result
+    assert isinstance(found, Found)
+    assert found.files == {}
+    assert "can't read it as a video" in (found.failed or "")
 
 
-def test_a_fault_of_the_program_is_told_with_its_traceback() -> None:
+def test_a_bug_in_the_program_is_reported_with_its_traceback() -> None:
     def work(_video: Video) -> Failure:
         raise ZeroDivisionError("of all things")
 
-    answer = ask(worker(Made(work)), "x.mp4")
-    assert isinstance(answer, Answer)
+    answer = ask(Made(work), "x.mp4")
     assert isinstance(answer.result, Failure)
     assert answer.result.reason.startswith("unexpected ZeroDivisionError: of all things")
     assert "raise ZeroDivisionError" in (answer.trace or "")
 
 
 @pytest.mark.parametrize(
-    ("task", "options", "said"),
+    ("setup", "said"),
     [
-        (Unready(), {}, "can't do the work: no GPU here"),
-        (replace(FEATURES, identity="other@1"), {}, f"has {IDENTITY}, but the store has other@1"),
-        (replace(BOUNDARIES, identity="other@1"), {}, "not other@1; install the same"),
-        (FEATURES, {"version": "0.0.1"}, "not 0.0.1; install the same"),
+        (Setup(Unready(), __version__, None), "can't do the work: no GPU here"),
         (
-            FEATURES,
-            {"folder": "/no/such/folder"},
+            Setup(replace(FEATURES, identity="other@1"), __version__, None),
+            f"has {IDENTITY}, but the store has other@1",
+        ),
+        (
+            Setup(replace(BOUNDARIES, identity="other@1"), __version__, None),
+            "not other@1; install the same",
+        ),
+        (Setup(FEATURES, "0.0.1", None), "not 0.0.1; install the same"),
+        (
+            Setup(FEATURES, __version__, "/no/such/folder"),
             "/no/such/folder: No such file or directory; name the videos",
         ),
     ],
 )
-def test_a_machine_that_cannot_do_the_work_says_so_for_every_video(
-    task: Task, options: dict[str, str], said: str
-) -> None:
-    unfit = ask(worker(task, **options), "x.mp4")  # type: ignore[arg-type]
+def test_a_machine_that_cannot_do_the_work_says_so(setup: Setup, said: str) -> None:
+    unfit = work_on(setup, [Video(0, "x", "x.mp4")])
     assert isinstance(unfit, Unfit)
     assert said in unfit.reason
     assert "\n" not in unfit.reason
 
 
-def test_a_video_that_kills_its_workers_is_given_up_and_named() -> None:
-    attempts, begun = Attempts(), []
+class FakeRay(types.ModuleType):
+    """Runs tasks in this process, the newest first; a worker dies over some videos, `deaths` times each."""
 
-    def work(video: Video) -> Failure:
-        begun.append(video.source)
-        raise SystemExit  # as near to a death as a test may come: nothing is answered, and no end is told
+    def __init__(self, deaths: dict[int, int]) -> None:
+        super().__init__("ray")
+        self.exceptions = types.ModuleType("ray.exceptions")
+        self.error = type("RayError", (Exception,), {})
+        for name in ("WorkerCrashedError", "NodeDiedError", "OutOfMemoryError"):
+            setattr(self.exceptions, name, type(name, (self.error,), {}))
+        self.exceptions.__dict__["RayError"] = self.error
+        self.deaths, self.most_running, self.ran = deaths, 0, []
+        self.cancelled: list[object] = []
 
-    for _ in range(MOST):
-        with pytest.raises(SystemExit):
-            ask(worker(Made(work), attempts), "killer.mp4")
-    answer = ask(worker(Made(work), attempts), "killer.mp4")
-    assert begun == ["killer.mp4"] * MOST
-    assert isinstance(answer, Answer)
-    assert isinstance(answer.result, Failure)
-    assert answer.result.reason.startswith(f"its worker died {MOST} times:")
-    assert answer.attempts == MOST
+    def put(self, value: Any) -> Any:
+        return value
+
+    def remote(self, **_options: object) -> Any:
+        def decorate(function: Any) -> Any:
+            return types.SimpleNamespace(remote=lambda *arguments: (function, tuple(map(_frozen, arguments))))
+
+        return decorate
+
+    def wait(self, references: list[Any], num_returns: int) -> tuple[list[Any], list[Any]]:
+        self.most_running = max(self.most_running, len(references))
+        return references[-num_returns:], references[:-num_returns]
+
+    def get(self, reference: Any) -> Any:
+        function, (setup, videos) = reference
+        self.ran.append([video.number for video in videos])
+        for video in videos:
+            if self.deaths.get(video.number, 0):
+                self.deaths[video.number] -= 1
+                raise self.exceptions.WorkerCrashedError("killed")
+        if self.deaths.get(-1):
+            raise self.error("the head is gone\nand more")
+        return function(setup, videos)
+
+    def cancel(self, reference: object, force: bool) -> None:
+        self.cancelled.append(reference)
 
 
-def test_an_attempt_that_came_to_an_end_does_not_count() -> None:
-    attempts = Attempts()
-    one = worker(Made(lambda video: Failure.of(video.id, video.source, "bad")), attempts)
-    for _ in range(MOST + 2):
-        answer = ask(one, "x.mp4")
-        assert isinstance(answer, Answer)
-        assert answer.attempts == 1
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
-def test_a_suspect_is_worked_on_alone() -> None:
-    turns = Turns(2)
-    inside: list[str] = []
-    seen: dict[str, list[str]] = {}
-    together, lock = threading.Barrier(2), threading.Lock()
+def driven(
+    monkeypatch: pytest.MonkeyPatch, deaths: dict[int, int], task: Task, threads: int = 1
+) -> tuple[FakeRay, Sequence[tuple[Video, Answer]]]:
+    ray = FakeRay(deaths)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setitem(sys.modules, "ray.exceptions", ray.exceptions)
+    videos = [Video(number, f"v{number}", f"/v{number}.mp4") for number in range(40)]
+    return ray, list(answers(Cluster("local", cpus=3, gpus=0), task, videos, threads, gpu=False))
 
-    def go(name: str, alone: bool) -> None:
-        with turns.turn(alone=alone):
-            with lock:
-                inside.append(name)
-            if not alone:
-                together.wait(timeout=10)  # the two others are in at once
-            with lock:
-                seen[name] = list(inside)
-                inside.remove(name)
 
-    threads = [threading.Thread(target=go, args=(name, name == "suspect")) for name in ("a", "b")]
-    for thread in threads:
-        thread.start()
-    suspect = threading.Thread(target=go, args=("suspect", True))
-    suspect.start()
-    for thread in [*threads, suspect]:
-        thread.join(timeout=20)
-    assert seen["suspect"] == ["suspect"]
-    assert {"a", "b"} in (set(seen["a"]), set(seen["b"]))
+ECHO = Made(lambda video: video.id)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_worker_that_dies_costs_no_video_and_a_video_that_always_kills_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    ray, found = driven(monkeypatch, {3: 1, 8: 99}, ECHO, threads)
+    assert [video.number for video, _ in found] == list(range(40))
+    assert ray.most_running == 3
+    for video, answer in found:
+        if video.number == 8:
+            assert isinstance(answer.result, Failure)
+            assert answer.result.reason.startswith(f"its worker died {MOST} times")
+            assert answer.attempts == MOST
+        else:
+            assert answer.result == video.id
+    assert found[3][1].attempts == 2
+    assert all(numbers == [8] for numbers in ray.ran if 8 in numbers[:1] and len(numbers) == 1)
+    assert sum(8 in numbers for numbers in ray.ran) == MOST
+
+
+@pytest.mark.parametrize(
+    ("task", "deaths", "said"),
+    [
+        (Unready(), {}, "can't do the work: no GPU here"),
+        (ECHO, {-1: 1}, "Ray stopped: the head is gone;"),
+    ],
+)
+def test_a_job_that_cannot_go_on_ends_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, task: Task, deaths: dict[int, int], said: str
+) -> None:
+    with pytest.raises(ClusterError, match=said) as refused:
+        driven(monkeypatch, deaths, task)
+    assert "\n" not in str(refused.value)
+
+
+def test_sources_that_are_named_relative_to_a_folder_need_that_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ray = FakeRay({})
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setitem(sys.modules, "ray.exceptions", ray.exceptions)
+    monkeypatch.chdir(tmp_path)
+    task = Made(lambda _video: str(Path.cwd()))
+    videos = [Video(0, "a", "a.mp4"), Video(1, "b", "https://host/b.mp4")]
+    (_, first), _ = answers(Cluster("local", cpus=1, gpus=0), task, videos, 1, gpu=False)
+    assert first.result == str(tmp_path)

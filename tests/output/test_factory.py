@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ongebd.errors import ConfigError, OngebdError
-from ongebd.output import FORMATS, Results, RunEnd, RunHeader, Writer, formats, open_writers
-from ongebd.output.formats import writer_of
+from ongebd.output import FORMATS, Results, RunEnd, RunHeader, Writer, files, open_writers
+from ongebd.output.files import writer_of
 
 
 def test_every_format_has_its_file(tmp_path: Path, header: RunHeader, play: Callable[..., RunEnd]):
@@ -51,7 +51,7 @@ def test_if_one_sink_cannot_begin_no_new_file_is_left(
         raise OngebdError(f"{path}: no space left")
 
     (tmp_path / "v.csv").write_text("of an earlier run")
-    monkeypatch.setattr(formats, "writer_of", lambda name: full if name == "vtt" else writer_of(name))
+    monkeypatch.setattr(files, "writer_of", lambda name: full if name == "vtt" else writer_of(name))
     with pytest.raises(OngebdError, match="no space left"):
         open_writers(["jsonl", "csv", "vtt", "png"], tmp_path, "v", header)
     assert [path.name for path in tmp_path.iterdir()] == ["v.csv"]

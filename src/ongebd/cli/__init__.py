@@ -11,9 +11,8 @@ from types import FrameType
 from cyclopts import App, CycloptsError, Parameter
 
 from ongebd import __version__
-from ongebd.cli.help import ShortHelp, with_help
 from ongebd.cli.standard_streams import fill_closed_streams, leave_output, say
-from ongebd.cli.usage import in_words, strict
+from ongebd.cli.usage import ShortHelp, in_words, strict, with_help
 from ongebd.errors import OngebdError
 
 _NOTES = """Defaults are in brackets; some depend on the model.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from ongebd.cli.progress import Progress, Videos, counted, span
 from ongebd.cli.sources import ClusterOption, Listed, Sources, check_sources, with_listed
 from ongebd.cli.standard_streams import ClosedOutput
 from ongebd.common.text import spoken_name
-from ongebd.detector import StreamConfig, load
+from ongebd.detector import Model, StreamConfig, load
 from ongebd.detector.models import DEFAULT_MODEL
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output import (
@@ -30,8 +31,8 @@ from ongebd.output import (
     output_stems,
     protect_sources,
 )
+from ongebd.output.files import BINARY, writer_of
 from ongebd.output.follow import Reading, detect_source
-from ongebd.output.formats import BINARY, writer_of
 
 if TYPE_CHECKING:
     from ongebd.cluster import DetectTask
@@ -130,39 +131,52 @@ def detect(
 
     failed: list[str] = []
     with Progress(quiet=quiet) as progress:
-        for number, (source, name) in enumerate(zip(sources, stems, strict=True), 1):
-            said = spoken_name(source)
-            label = f"{number}/{len(sources)}  {said}" if many else said
+        for number, (source, name, files) in enumerate(zip(sources, stems, paths, strict=True), 1):
+            label = f"{number}/{len(sources)}  " if many else ""
             results = partial(_open, out, name, formats, many)
-
-            def show(seconds: float, expected: float | None, boundaries: int, label: str = label) -> None:
-                progress.show(label, seconds, expected, f"{seconds:.1f} s  {counted(boundaries, 'boundary')}")
-
-            def ended(end: RunEnd, said: str = said) -> None:
-                for warning in end.warnings:
-                    progress.say(f"ongebd: {said}: {warning}")
-                stopped = "" if end.complete else ", stopped early"
-                progress.summary(
-                    f"{said}: {counted(end.boundaries, 'boundary')} in {end.duration:.3f} s of video"
-                    f" ({end.duration / progress.seconds:.1f} × real time{stopped})"
-                )
-
-            progress.restart()
-            try:
-                broken = detect_source(source, loaded, reading, results, show, ended)
-            except OngebdError as problem:
-                progress.say(f"ongebd: {problem}")
-                broken = str(problem)
-            except KeyboardInterrupt:
-                for path in paths[number - 1]:
-                    if not path.exists():
-                        progress.say(f"ongebd: {said}: stopped before {path} was made")
-                raise
-            if broken is not None:
-                failed.append(said)
+            if not _detect_one(source, loaded, reading, results, files, progress, label):
+                failed.append(spoken_name(source))
     if many and failed:
         progress.say(f"ongebd: {len(failed)} of {len(sources)} sources failed: {', '.join(failed)}")
     return 2 if failed else 0
+
+
+def _detect_one(
+    source: str,
+    model: Model,
+    reading: Reading,
+    results: Callable[[RunHeader], list[Writer]],
+    files: list[Path],
+    progress: Progress,
+    label: str,
+) -> bool:
+    """Find the boundaries of one source; returns whether it was read to its end."""
+    name = spoken_name(source)
+
+    def show(seconds: float, expected: float | None, boundaries: int) -> None:
+        now = f"{seconds:.1f} s  {counted(boundaries, 'boundary')}"
+        progress.show(label + name, seconds, expected, now)
+
+    def ended(end: RunEnd) -> None:
+        for warning in end.warnings:
+            progress.say(f"ongebd: {name}: {warning}")
+        stopped = "" if end.complete else ", stopped early"
+        progress.summary(
+            f"{name}: {counted(end.boundaries, 'boundary')} in {end.duration:.3f} s of video"
+            f" ({end.duration / progress.seconds:.1f} × real time{stopped})"
+        )
+
+    progress.restart()
+    try:
+        return detect_source(source, model, reading, results, show, ended) is None
+    except OngebdError as problem:
+        progress.say(f"ongebd: {problem}")
+        return False
+    except KeyboardInterrupt:
+        for path in files:
+            if not path.exists():
+                progress.say(f"ongebd: {name}: stopped before {path} was made")
+        raise
 
 
 def _formats(text: str | None, *, plot: bool, to_files: bool) -> list[str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
-from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
@@ -21,6 +20,7 @@ from ongebd.data.labels import read_ids
 from ongebd.errors import ConfigError
 from ongebd.features import ExtractConfig, Extracted, Failure, FeatureStore, Working, sampling_identity
 from ongebd.features import extract as run_extract
+from ongebd.output.files import source_stem
 from ongebd.video.timing import exact_rate
 
 if TYPE_CHECKING:
@@ -96,7 +96,15 @@ def extract(
     where = where or ClusterOption()
     where.check(sources, device)
     exact_rate(fps)  # raises for an impossible rate
-    config = _config(device, jobs, batch, stream, source_fps)
+    # A CPU computes frames in parallel; a GPU takes batches from many decoders.
+    on_cpu, processors = device == "cpu", os.cpu_count() or 1
+    config = ExtractConfig(
+        jobs=(1 if on_cpu else min(_MOST_JOBS, max(1, processors // 2))) if jobs is None else jobs,
+        workers=min(4, processors) if on_cpu else 1,
+        batch=(1 if on_cpu else _GPU_BATCH) if batch is None else batch,
+        stream=stream,
+        source_fps=source_fps,
+    )
     videos = _videos(sources, id_pattern)
     unknown: list[str] = []
     if ids is not None:
@@ -110,7 +118,8 @@ def extract(
     with ExitStack() as stack:
         cluster: Cluster | None = None
         if where.cluster is not None:  # before the store, so that an unreachable one leaves none
-            needed = _some_left(out, videos)
+            known = FeatureStore.open(out).ids() if (out / "store.json").exists() else []
+            needed = not set(videos).issubset(known)
             cluster = stack.enter_context(where.connected(needed=needed, quiet=quiet))
         store = stack.enter_context(
             FeatureStore.open_or_create(
@@ -167,35 +176,12 @@ def extract(
         return 2 if tally.failed else 0
 
 
-def _config(
-    device: str, jobs: int | None, batch: int | None, stream: int | None, source_fps: float | None
-) -> ExtractConfig:
-    """A CPU computes frames in parallel; a GPU takes batches from many decoders."""
-    processors = os.cpu_count() or 1
-    on_cpu = device == "cpu"
-    return ExtractConfig(
-        jobs=(1 if on_cpu else min(_MOST_JOBS, max(1, processors // 2))) if jobs is None else jobs,
-        workers=min(4, processors) if on_cpu else 1,
-        batch=(1 if on_cpu else _GPU_BATCH) if batch is None else batch,
-        stream=stream,
-        source_fps=source_fps,
-    )
-
-
-def _some_left(out: Path, videos: Iterable[str]) -> bool:
-    """Whether one of these ids is not in the store, which may not exist yet."""
-    if not (out / "store.json").exists():
-        return True
-    store = FeatureStore.open(out)
-    return any(video_id not in store for video_id in videos)
-
-
 def _videos(sources: Sequence[str], id_pattern: str | None) -> dict[str, str]:
     """Each video's source by its id."""
     expression = None if id_pattern is None else compile_pattern(id_pattern)
     videos: dict[str, str] = {}
     for source in sources:
-        stem = _stem(source)
+        stem = source_stem(source)
         video_id = stem if expression is None else captured_id(expression, stem)
         if not video_id:
             raise ConfigError(f"--id-pattern {id_pattern!r} finds no id in {stem!r}")
@@ -207,13 +193,3 @@ def _videos(sources: Sequence[str], id_pattern: str | None) -> dict[str, str]:
             )
         videos[video_id] = source
     return videos
-
-
-def _stem(source: str) -> str:
-    """A file's name without its ending; of a URL, the last part of its path."""
-    if source == "-":
-        return "stdin"
-    if "://" in source:
-        address = urlsplit(public_name(source))
-        return PurePosixPath(address.path).stem or address.netloc.rpartition("@")[2]
-    return Path(source).stem

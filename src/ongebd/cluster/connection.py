@@ -34,14 +34,12 @@ class Cluster:
         cpus: Its processors.
         gpus: Its GPUs.
         workers: How many workers the user wants; None for as many as fit.
-        verbose: Whether Ray may print.
     """
 
     address: str
     cpus: int
     gpus: int
     workers: int | None = None
-    verbose: bool = False
 
     @property
     def cpus_per_gpu(self) -> int:
@@ -58,24 +56,16 @@ class Cluster:
             raise ClusterError(f"{self.address}: --workers {self.workers} is too many for {room} {what}")
         return self.workers or room
 
-    def here(self) -> Any:
-        """Ray's scheduling strategy for the machine of this process."""
-        import ray
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        return NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-
 
 def check_address(address: str, workers: int | None = None) -> None:
     """Refuse what `connected` can't use, without using the network.
 
     Raises:
-        MissingExtraError: Ray Data is not installed.
+        MissingExtraError: Ray is not installed.
         ConfigError: The address or the number of workers is wrong.
     """
-    for module in ("ray", "pyarrow"):
-        if importlib.util.find_spec(module) is None:
-            raise MissingExtraError.of(module, "cluster")
+    if importlib.util.find_spec("ray") is None:
+        raise MissingExtraError.of("ray", "cluster")
     if workers is not None and workers < 1:
         raise ConfigError(f"--workers must be at least 1, not {workers}")
     host, colon, port = address.rpartition(":")
@@ -97,14 +87,14 @@ def connected(address: str, workers: int | None = None, *, verbose: bool = False
         verbose: Let Ray print.
 
     Raises:
-        MissingExtraError: Ray Data is not installed.
+        MissingExtraError: Ray is not installed.
         ConfigError: The address is wrong.
         ClusterError: Nothing answers there, it is not a Ray cluster, or its machines have another ongebd.
     """
     check_address(address, workers)
     if address not in (LOCAL, "auto"):
         _reach(address)
-    _set_environment(verbose, local=address == LOCAL)
+    _set_environment(local=address == LOCAL)
     with contextlib.nullcontext() if verbose else _silence():
         import ray
 
@@ -113,7 +103,7 @@ def connected(address: str, workers: int | None = None, *, verbose: bool = False
                 _start(address, workers, verbose, ending)
             resources = ray.cluster_resources()
             cpus, gpus = int(resources.get("CPU", 0)), int(resources.get("GPU", 0))
-            yield Cluster(address, cpus, gpus, workers, verbose)
+            yield Cluster(address, cpus, gpus, workers)
 
 
 def _start(address: str, workers: int | None, verbose: bool, ending: contextlib.ExitStack) -> None:
@@ -158,14 +148,12 @@ def _reach(address: str) -> None:
         ) from None
 
 
-def _set_environment(verbose: bool, *, local: bool) -> None:
+def _set_environment(*, local: bool) -> None:
     """Set what Ray reads at import or start; the user's own settings stay."""
     settings = {
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # its future default; stops a warning
     }
-    if not verbose:
-        settings["RAY_DATA_LOG_LEVEL"] = "CRITICAL"
     if local and "RAY_AUTH_MODE" not in os.environ and "ray" not in sys.modules:
         # Ray listens to the whole network and runs what it receives: a token restricts that to this process.
         # (Ray reads it at import only, so it holds for the life of the process.)

@@ -1,9 +1,16 @@
 """Results written for people and programs."""
 
-from ongebd.output.formats import FORMATS, check_formats, open_writers, output_paths, protect_sources
+from ongebd.output.files import (
+    FORMATS,
+    check_formats,
+    check_stem,
+    open_writers,
+    output_paths,
+    output_stems,
+    protect_sources,
+)
 from ongebd.output.jsonl import JsonlWriter, Recording, read_jsonl
-from ongebd.output.naming import check_stem, clock, output_stems
-from ongebd.output.text import LineWriter
+from ongebd.output.text import LineWriter, clock
 from ongebd.output.writer import Results, RunEnd, RunHeader, Writer, writing
 
 __all__ = [

@@ -18,8 +18,8 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from ongebd.common.lettering import lettering
 from ongebd.common.text import printable, public_name, shortened, spoken_name
-from ongebd.output.naming import clock
 from ongebd.output.picture import Snapshot
+from ongebd.output.text import clock
 from ongebd.output.trace import Curves, Flags, Floats
 from ongebd.output.writer import RunEnd, RunHeader
 from ongebd.types import Boundary, Epoch
@@ -87,30 +87,21 @@ def draw(scene: Scene) -> Figure:
 def _words(header: RunHeader) -> dict[str, str]:
     """The names of the curve, the threshold and the shades, which depend on the head that decided."""
     head = header.settings.get("head") or "obd"
-    skipped = "above it, but too soon after a boundary (min-gap, max-run)"
-    if head == "obd":
-        return {
-            "score": "prediction error",
-            "threshold": "threshold: mean + τσ",
-            "positive": "error above threshold",
-            "skipped": skipped,
-            "not ready": "cold start",
-        }
-    if head == "hysteresis":
-        rearm = header.settings.get("rearm")
-        return {
-            "score": "boundary score",
-            "threshold": "threshold",
-            "positive": f"above it, until below {rearm} of it",
-            "not ready": "no score",
-        }
-    return {
+    words = {
         "score": "score",
         "threshold": "threshold",
         "positive": "score above threshold",
-        "skipped": skipped,
+        "skipped": "above it, but too soon after a boundary (min-gap, max-run)",
         "not ready": "no score",
     }
+    if head == "obd":
+        words |= {"score": "prediction error", "threshold": "threshold: mean + τσ"}
+        words |= {"positive": "error above threshold", "not ready": "cold start"}
+    elif head == "hysteresis":
+        del words["skipped"]
+        words["score"] = "boundary score"
+        words["positive"] = f"above it, until below {header.settings.get('rearm')} of it"
+    return words
 
 
 def _set_axes(axes: Axes, scene: Scene) -> None:

@@ -1,13 +1,31 @@
-"""Lines for people, a CSV table, and WebVTT chapters: all written as boundaries are found."""
+"""Lines for people, a CSV table, and WebVTT chapters."""
 
 from __future__ import annotations
 
 import csv
 
 from ongebd.common.text import printable, public_name, spoken_name
-from ongebd.output.naming import clock
 from ongebd.output.writer import RunEnd, RunHeader, Target, TextFile, Writer, rounded
 from ongebd.types import Boundary, Epoch
+
+
+def clock(seconds: float, *, digits: int = 3, hours: int = 1) -> str:
+    """Write a time as hours, minutes and seconds; a time below 0 as 0.
+
+    Args:
+        seconds: The time.
+        digits: Digits of the fraction of a second, 0 to 9.
+        hours: Minimum number of digits of the hours.
+
+    Example:
+        >>> clock(3.25), clock(360_000, digits=0), clock(59.9996, hours=2)
+        ('0:00:03.250', '100:00:00', '00:01:00.000')
+    """
+    ticks = max(0, round(seconds * 10**digits))  # whole ticks first: 59.9996 s must not become 60.000 s
+    whole, fraction = divmod(ticks, 10**digits)
+    minutes, second = divmod(whole, 60)
+    text = f"{minutes // 60:0{hours}d}:{minutes % 60:02d}:{second:02d}"
+    return f"{text}.{fraction:0{digits}d}" if digits else text
 
 
 class LineWriter(Writer):

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from ongebd.common.text import printable
 from ongebd.errors import OngebdError, os_errors
-from ongebd.output.naming import clock
+from ongebd.output import clock
 from ongebd.watch.records import Dropped, Found, Retuned, StateChanged
 from ongebd.watch.sink import Complain, HubSink
 from ongebd.watch.watcher import Watcher

@@ -25,7 +25,7 @@ from ongebd.lab.experiments.figures.style import (
     plain_axes,
 )
 from ongebd.lab.experiments.figures.tracing import Curve
-from ongebd.output.naming import clock
+from ongebd.output import clock
 
 RIGHT: dict[str, Any] = {"color": GREEN, "ls": "-", "lw": 0.9}
 FALSE: dict[str, Any] = {"color": BLACK, "ls": DOTTED, "lw": 0.9}

@@ -1,16 +1,17 @@
-"""The output formats, and files opened for them. A new format is a file with a `Writer` and a line here."""
+"""The output formats and the result files. A new format is a file with a `Writer` and a line here."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ongebd.common.text import printable, spoken_name
+from ongebd.common.text import HIDDEN, printable, public_name, spoken_name
 from ongebd.errors import ConfigError
 from ongebd.output.writer import RunHeader, Writer, writing
 from ongebd.video.source import local_path
@@ -102,3 +103,51 @@ def protect_sources(paths: Sequence[Path], sources: Sequence[str], option: str =
                 f"{printable(str(path))} is {printable(what)} and would be overwritten; write elsewhere,"
                 f" see {option}"
             )
+
+
+_NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f]+')
+_LONGEST_STEM = 200  # bytes: leaves room for an ending and for a number
+
+
+def output_stems(sources: Sequence[str]) -> list[str]:
+    """Name the result files of each source, without ending; all names differ, even ignoring letter case.
+
+    Example:
+        >>> output_stems(["a/clip.mp4", "b/Clip.avi", "-", "rtsp://me:secret@host/cam/1?token=x"])
+        ['clip', 'Clip-2', 'stdin', '1']
+    """
+    taken: set[str] = set()
+    stems = []
+    for source in sources:
+        raw = os.fsencode(source_stem(source))
+        stem = raw[:_LONGEST_STEM].decode("utf-8", "ignore") if len(raw) > _LONGEST_STEM else os.fsdecode(raw)
+        unique, number = stem, 1
+        while unique.casefold() in taken:
+            number += 1
+            unique = f"{stem}-{number}"
+        taken.add(unique.casefold())
+        stems.append(unique)
+    return stems
+
+
+def check_stem(stem: str) -> None:
+    """Raise a ConfigError if files in a folder can't have this name."""
+    shown = printable(stem if len(stem) <= 40 else f"{stem[:39]}…")
+    if re.search(r"[/\\]", stem) or stem in {".", ".."}:
+        raise ConfigError(f"--stem {shown}: must be a name, not a path; --out sets the folder")
+    if any(ord(c) < 32 or 127 <= ord(c) < 160 for c in stem):
+        raise ConfigError(f"--stem {shown}: contains a line break or another control character")
+    if len(os.fsencode(stem)) > _LONGEST_STEM:
+        raise ConfigError(f"--stem {shown}: is longer than {_LONGEST_STEM} bytes; use a shorter name")
+
+
+def source_stem(source: str) -> str:
+    """The name of a source without folder and ending."""
+    if source == "-":
+        return "stdin"
+    if "://" in source:
+        address = re.split(r"[?#]", public_name(source))[0].removesuffix("/")
+        stem = _NOT_IN_FILE_NAMES.sub("_", PurePosixPath(address).stem.replace(f"{HIDDEN}@", ""))
+    else:
+        stem = Path(source).stem
+    return stem or "video"
