@@ -103,7 +103,7 @@ def test_features_agree_with_pillow_on_real_pictures(real_pictures: list[np.ndar
 def test_what_is_not_a_picture_is_refused_in_one_line(wrong: np.ndarray, given: str) -> None:
     with pytest.raises(FrameError) as refusal:
         BACKBONE.crop(wrong)
-    assert str(refusal.value) == f"crop: the frame is {given}, wanted uint8 of shape (height, width, 3), RGB"
+    assert str(refusal.value) == f"the frame is {given}, wanted uint8 of shape (height, width, 3), RGB"
     assert isinstance(refusal.value, OngebdError)
     assert isinstance(refusal.value, FeatureError)
     assert isinstance(refusal.value, ValueError)

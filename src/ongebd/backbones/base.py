@@ -117,7 +117,7 @@ def resize_and_crop(rgb: ImageU8, resize_size: int, input_size: int) -> ImageU8:
     >>> resize_and_crop(np.zeros((720, 1280, 3), np.uint8), 256, 224).shape
     (224, 224, 3)
     """
-    rgb = _check(rgb)
+    rgb = check_picture(rgb)
     height, width, _ = rgb.shape
     rgb = _resized(rgb, *fit_short_side(width, height, resize_size))
     height, width, _ = rgb.shape
@@ -131,16 +131,21 @@ def squash(rgb: ImageU8, width: int, height: int) -> ImageU8:
     >>> squash(np.zeros((720, 1280, 3), np.uint8), 224, 224).shape
     (224, 224, 3)
     """
-    rgb = _check(rgb)
+    rgb = check_picture(rgb)
     resized = _resized(rgb, width, height)
     return rgb.copy() if resized is rgb else resized
 
 
-def _check(rgb: ImageU8) -> ImageU8:
+def check_picture(rgb: ImageU8) -> ImageU8:
+    """An upright RGB picture as an array.
+
+    Raises:
+        FrameError: It isn't uint8 of shape (height, width, 3), or it is empty.
+    """
     rgb = np.asarray(rgb)
     if rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or 0 in rgb.shape:
         wanted = "uint8 of shape (height, width, 3), RGB"
-        raise FrameError(f"crop: the frame is {rgb.dtype} of shape {rgb.shape}, wanted {wanted}")
+        raise FrameError(f"the frame is {rgb.dtype} of shape {rgb.shape}, wanted {wanted}")
     return rgb
 
 

@@ -55,7 +55,7 @@ class TorchBackbone(NetworkBackbone):
         precision: Precision = "float32",
         threads: int = 1,
     ) -> None:
-        self.device, self.precision, self.threads = _device(device), precision, threads
+        self.device, self.precision, self.threads = torch_device(device), precision, threads
         suffix = "" if precision == "float32" else f"+{precision}"
         identity = f"{name}@{weights_hash(network.state_dict())[:12]}{suffix}"
         super().__init__(name, identity, dim, input_size, resize_size)
@@ -117,7 +117,12 @@ def computing_threads(threads: int | None, device: torch.device) -> Iterator[Non
         torch.set_num_threads(before)
 
 
-def _device(text: str) -> torch.device:
+def torch_device(text: str) -> torch.device:
+    """The device of that name.
+
+    Raises:
+        ConfigError: There is no such device here.
+    """
     try:
         device = torch.device(text)
     except RuntimeError:

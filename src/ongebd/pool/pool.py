@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
 from typing import Any, Self, get_args
 
 from ongebd.detector.config import StreamConfig, asked_for
@@ -94,9 +93,7 @@ class StreamPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close(drain=error is None)
 
     def __len__(self) -> int:
@@ -128,11 +125,11 @@ class StreamPool:
         policy = self._when_full if when_full is None else _policy(when_full)
         room = self._max_pending if max_pending is None else _at_least_one("max_pending", max_pending)
 
-        def make() -> PoolStream:
-            slot = self.runtime.open(self.model.configured(wanted))
-            return PoolStream(self._scheduler, self.runtime, self.model, slot, name, room, policy)
-
-        return self._scheduler.add(make)
+        self._scheduler.check_open()
+        slot = self.runtime.open(self.model.configured(wanted))
+        stream = PoolStream(self._scheduler, self.runtime, self.model, slot, name, room, policy)
+        self._scheduler.add(stream)
+        return stream
 
     def shared_input(
         self,

@@ -19,8 +19,8 @@ class WaitingFrame:
 
     Attributes:
         given: What the runtime's `accept` returned.
-        time: Seconds, as given with the frame.
-        since: When it came, on the pool's clock.
+        time: In seconds.
+        since: When it came, on the machine's monotonic clock.
         release: Called when its outcome is known.
     """
 

@@ -54,13 +54,11 @@ class Scheduler:
 
     # For those that add streams and give frames.
 
-    def add(self, make: Callable[[], PoolStream]) -> PoolStream:
+    def add(self, stream: PoolStream) -> None:
         """Begin a stream, unless the pool is closed."""
         with self._lock:
             self._check_open()
-            stream = make()
             self._streams.add(stream)
-        return stream
 
     def push(self, stream: PoolStream, given: Any, time: float, timeout: float | None) -> bool:
         """Queue a frame that the runtime accepted; whether it was taken."""

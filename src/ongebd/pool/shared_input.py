@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -76,7 +75,7 @@ class SharedInput:
         self._streams = list(streams)
         self._slots = layout.slots
         self._scheduler = scheduler
-        pinned = runtime.pin(shared.pixels)
+        pinned = runtime.pin(shared.slots)
         # The same arrays serve all frames that a slot will hold.
         self._given = [
             [runtime.accept_window(picture, *layout.shape, pinned) for picture in ring]
@@ -93,9 +92,7 @@ class SharedInput:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
 
     @property

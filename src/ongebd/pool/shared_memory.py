@@ -15,12 +15,10 @@ import time
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.stride_tricks import as_strided
 
 from ongebd.detector.due import in_seconds
 from ongebd.errors import FeatureError, OngebdError
@@ -30,15 +28,15 @@ from ongebd.types import ImageU8
 FRAME, FLUSH, EPOCH, CLOSE = range(4)
 """What a slot holds: a frame, or a request as of `PoolStream`'s functions of that name."""
 WhenNoSlot = Literal["block", "drop-newest"]
-_COUNTERS = 8  # of a ring: one cache line
 _CACHE_LINE = 64
 _PAGE = 4096
 _PAUSE = 0.0005
+_COUNTERS = 8  # of a ring: one cache line
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the memory is divided.
+    """How the memory is divided: the counters of all rings, then their slots.
 
     Attributes:
         rings: How many streams.
@@ -53,26 +51,26 @@ class Layout:
     window: Window
 
     @property
-    def picture_shape(self) -> tuple[int, int, int]:
-        """Of the shared part: (height, width, 3)."""
+    def slot(self) -> np.dtype[np.void]:
+        """A slot: what it holds, seconds of the frame, when it was filled, and the picture; whole lines."""
         top, bottom, left, right = self.window
-        return bottom - top, right - left, 3
-
-    @property
-    def slot_bytes(self) -> int:
-        """From one picture to the next: whole cache lines."""
-        height, width, colours = self.picture_shape
-        return _rounded_up(height * width * colours, _CACHE_LINE)
+        picture = np.dtype((np.uint8, (bottom - top, right - left, 3)))
+        size = _CACHE_LINE * (1 - -picture.itemsize // _CACHE_LINE)
+        names = ["kind", "time", "since", "picture"]
+        formats = ["i8", "f8", "f8", picture]
+        return np.dtype(
+            {"names": names, "formats": formats, "offsets": [0, 8, 16, _CACHE_LINE], "itemsize": size}
+        )
 
     @property
     def header_bytes(self) -> int:
-        """Of everything before the pictures, in whole pages."""
-        return _rounded_up(8 * self.rings * (_COUNTERS + 3 * self.slots), _PAGE)
+        """Of the counters, in whole pages."""
+        return _PAGE * -(-self.rings * _CACHE_LINE // _PAGE)
 
     @property
     def bytes(self) -> int:
         """Of all the memory."""
-        return self.header_bytes + self.rings * self.slots * self.slot_bytes
+        return self.header_bytes + self.rings * self.slots * self.slot.itemsize
 
 
 class SharedMemory:
@@ -84,25 +82,19 @@ class SharedMemory:
         kinds: FRAME, FLUSH, EPOCH or CLOSE, (rings, slots), int64.
         times: Seconds of each frame, (rings, slots), float64.
         since: When each slot was filled, on the machine's monotonic clock.
-        pixels: The memory of all pictures, (bytes,), uint8.
+        slots: The memory of all slots, (bytes,), uint8.
         pictures: (rings, slots, height, width, 3), uint8; the part of each frame that is shared.
     """
 
     def __init__(self, path: Path, layout: Layout) -> None:
         with path.open("r+b") as file:
-            self._map = mmap.mmap(file.fileno(), layout.bytes)
-        grid = layout.rings, layout.slots
-        numbers = np.frombuffer(self._map, np.int64, layout.rings * (_COUNTERS + 3 * layout.slots))
-        counters, slots = np.split(numbers, [layout.rings * _COUNTERS])
-        self.head, self.tail, self.dropped, self.pid, self.closed = counters.reshape(-1, _COUNTERS).T[:5]
-        times, since, self.kinds = slots.reshape(3, *grid)
-        self.times: npt.NDArray[np.float64] = times.view(np.float64)
-        self.since: npt.NDArray[np.float64] = since.view(np.float64)
-        self.pixels: npt.NDArray[np.uint8] = np.frombuffer(self._map, np.uint8, offset=layout.header_bytes)
-        shape = (*grid, *layout.picture_shape)
-        row = 3 * layout.picture_shape[1]
-        strides = layout.slots * layout.slot_bytes, layout.slot_bytes, row, 3, 1
-        self.pictures: ImageU8 = as_strided(self.pixels, shape, strides)
+            memory = mmap.mmap(file.fileno(), layout.bytes)
+        counters = np.frombuffer(memory, np.int64, layout.rings * _COUNTERS).reshape(-1, _COUNTERS)
+        self.head, self.tail, self.dropped, self.pid, self.closed = counters.T[:5]
+        self.slots: npt.NDArray[np.uint8] = np.frombuffer(memory, np.uint8, offset=layout.header_bytes)
+        slots = self.slots.view(layout.slot).reshape(layout.rings, layout.slots)
+        self.kinds, self.times, self.since = slots["kind"], slots["time"], slots["since"]
+        self.pictures: ImageU8 = slots["picture"]
 
 
 def make_shared_file(layout: Layout) -> Path:
@@ -164,9 +156,7 @@ class Producer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._shared.pid[self._ring] = 0
 
     @property
@@ -245,7 +235,3 @@ class Producer:
 def _mapped(path: str, layout: Layout) -> SharedMemory:
     """One mapping serves all streams of a shared input in a process."""
     return SharedMemory(Path(path), layout)
-
-
-def _rounded_up(size: int, unit: int) -> int:
-    return -(-size // unit) * unit

@@ -20,11 +20,7 @@ WhenFull = Literal["block", "drop-oldest", "drop-newest"]
 class Counts:
     """What became of the frames of one stream, or of all.
 
-    Attributes:
-        submitted: Frames that came.
-        dropped: How many of them found no room.
-        decided: How many have a decision.
-        failed: How many have an error instead.
+    Of the submitted frames, some found no room and were dropped, some have a decision, some an error instead.
     """
 
     submitted: int = 0

@@ -28,8 +28,6 @@ class Workers:
             threading.Thread(target=work, name=f"ongebd-pool-{name}", daemon=True)
             for name, work in (("begin", self._begin_all), ("finish", self._finish_all))
         ]
-        self._joining = threading.Lock()
-        self._joined = False
         for thread in self._threads:
             thread.start()
 
@@ -39,12 +37,9 @@ class Workers:
 
     def join(self) -> None:
         """Wait for the threads, and close the runtime."""
-        with self._joining:
-            for thread in self._threads:
-                thread.join()
-            if not self._joined:
-                self._joined = True
-                self._runtime.close()
+        for thread in self._threads:
+            thread.join()
+        self._runtime.close()
 
     def _begin_all(self) -> None:
         try:

@@ -7,6 +7,8 @@ from torch import Tensor
 
 Rows = tuple[Tensor, ...]
 """State of B streams: tensors whose first dimension is B, of fixed shapes and types."""
+Scored = tuple[Tensor, Tensor, Rows]
+"""Scores, whether each is one, and new state: see `BatchedScorer.step`."""
 
 
 class BatchedScorer:
@@ -37,19 +39,10 @@ class BatchedScorer:
     latency = 0
 
     def prepare(self, state: Rows) -> Rows:
-        """What can be computed before the next frame comes, while the backbone works on it.
-
-        Args:
-            state: After the last frame.
-
-        Returns:
-            Rows for `step`; may be empty.
-        """
+        """What can be computed from the state before the next frame's feature is there; for `step`."""
         return ()
 
-    def step(
-        self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor
-    ) -> tuple[Tensor, Tensor, Rows]:
+    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
         """The next frame.
 
         Args:

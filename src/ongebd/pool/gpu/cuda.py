@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 import shutil
 import weakref
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from torch import Tensor
 _ALIGNED = 16  # bytes of which every picture's address must be a multiple
 _PORTABLE, _MAPPED = 1, 2  # cudaHostRegister's flags
 _BLOCK = 2048  # words of one program
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
@@ -42,6 +44,20 @@ def tuned() -> AbstractContextManager[None]:
         enabled=True, benchmark=True, allow_tf32=False
     )
     return flags
+
+
+def captured(
+    run: Callable[[], T], device: torch.device, *, warm_up: int, pool: Any = None
+) -> tuple[torch.cuda.CUDAGraph, T]:
+    """A CUDA graph of what `run` enqueues, and what `run` returns: memory that each replay writes."""
+    stream = new_stream(device)
+    with torch.cuda.stream(stream):
+        for _ in range(warm_up):
+            run()
+    torch.cuda.synchronize(device)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+        return graph, run()
 
 
 @cache

@@ -1,8 +1,8 @@
 """The cues of `ongebd.estimator.cues`, of many streams together, as tensors. Needs torch.
 
 They are the same numbers, in the same order, with the same rule for a stream's start. What is kept of the
-last frames has the newest first. Each stream chooses from it by its own number of frames, `seen`, so that all
-streams do the same work.
+last frames has the newest first. Each stream chooses from it by `seen`, (B,), int64: its frames before this
+one since the epoch began. So all streams do the same work.
 """
 
 from __future__ import annotations
@@ -28,14 +28,7 @@ class BatchedAppearance:
     Of each stream it keeps the features of the frames before, in bfloat16, (59, D), and their Gram matrix,
     (59, 59), float32; zeros where there is no frame. The weights of features depend on how many there are:
     each stream picks its plan from a stack of all 60. Products of features are summed in float32, the rest is
-    computed in float64, as on the CPU.
-
-    Args:
-        dim: D, numbers in a feature without the luma.
-        device: Where to compute.
-
-    Attributes:
-        empty: The state of one new stream.
+    computed in float64, as on the CPU. `empty` is the state of one new stream.
     """
 
     def __init__(self, dim: int, device: torch.device) -> None:
@@ -56,17 +49,7 @@ class BatchedAppearance:
     def step(
         self, features: Tensor, past: Tensor, past_gram: Tensor, seen: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The cues of the next frames.
-
-        Args:
-            features: (B, D), float32.
-            past: Earlier features, (B, 59, D), bfloat16.
-            past_gram: Their products, (B, 59, 59), float32.
-            seen: Frames before this one since the epoch began, (B,), int64.
-
-        Returns:
-            (B, 66), float32; and the new features and products to keep.
-        """
+        """The cues of the next frames, (B, 66), float32; and the new features and products to keep."""
         recent = _with_newest(features, past)
         dots = (recent.float() * recent[:, :1].float()).sum(-1)  # (B, 60)
         below = torch.cat([dots[:, 1:, None], past_gram], dim=2)
@@ -104,13 +87,7 @@ class BatchedMotion:
     """`MotionCues` of B streams, in float32 throughout.
 
     Of each stream it keeps the blurred pictures of the last 4 frames, (4, 56, 56), and the smoothed flow and
-    speeds of the last 12, (12, 3 lags, 3, 196), all float32.
-
-    Args:
-        device: Where to compute.
-
-    Attributes:
-        empty: The state of one new stream.
+    speeds of the last 12, (12, 3 lags, 3, 196), all float32. `empty` is the state of one new stream.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -125,16 +102,9 @@ class BatchedMotion:
     def step(
         self, luma: Tensor, pictures: Tensor, smooth: Tensor, seen: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The cues of the next frames.
+        """The cues of the next frames, (B, 45), float32; and the new pictures, flow and speeds to keep.
 
-        Args:
-            luma: (B, 3136), float32, 0 to 255, row by row.
-            pictures: Of the frames before, (B, 4, 56, 56).
-            smooth: Their smoothed flow and speeds, (B, 12, lags, 3, 196).
-            seen: Frames before this one since the epoch began, (B,), int64.
-
-        Returns:
-            (B, 45), float32; and the new pictures, flow and speeds to keep.
+        The luma is (B, 3136), float32, 0 to 255, row by row.
         """
         picture = _blurred((luma - luma.mean(1, keepdim=True)).view(-1, mo.SIDE, mo.SIDE))
         recent = _with_newest(picture, pictures)
@@ -182,13 +152,7 @@ class BatchedContext:
     """`Context` of B streams: the cues now, 3, 6 and 12 frames ago, and now less their running mean.
 
     Of each stream it keeps the cues of the last 12 frames, (12, C), and their mean, (C,), both float32.
-
-    Args:
-        cues: C.
-        device: Where to compute.
-
-    Attributes:
-        empty: The state of one new stream.
+    `empty` is the state of one new stream.
     """
 
     def __init__(self, cues: int, device: torch.device) -> None:
@@ -197,17 +161,7 @@ class BatchedContext:
         self.empty = past, past[:, 0]
 
     def step(self, cues: Tensor, past: Tensor, mean: Tensor, seen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The inputs of the trees for the next frames.
-
-        Args:
-            cues: (B, C), float32.
-            past: Of the frames before, (B, 12, C).
-            mean: Their mean, (B, C).
-            seen: Frames before this one since the epoch began, (B,), int64.
-
-        Returns:
-            (B, 5 C), float32, in the order of `context_names`; and the new past and mean.
-        """
+        """What the trees see, (B, 5 C), float32, as in `context_names`; and the new past and mean."""
         recent = _with_newest(cues, past)
         lagged = _frames_ago(recent, self._lags, seen).flatten(1)
         before = torch.where(seen[:, None] > 0, mean, cues)
@@ -217,11 +171,7 @@ class BatchedContext:
 
 
 def _compared(now: Tensor, earlier: Tensor) -> tuple[Tensor, Tensor]:
-    """Flow and speeds now, (B, 1, lags, 3, 196), against (B, back, lags, 3, 196).
-
-    Returns:
-        (B, lags, 4) and (B, lags, 6).
-    """
+    """(B, 1, lags, 3, 196) against (B, back, lags, 3, 196): (B, lags, 4) and (B, lags, 6)."""
     flow, old = now[..., :2, :].flatten(3), earlier[..., :2, :].flatten(3)  # (B, 1 or back, lags, 392)
     shifted = flow + 1e-3
     dots = (shifted * old).sum(-1)  # (B, back, lags)
@@ -253,16 +203,7 @@ def _with_newest(newest: Tensor, past: Tensor) -> Tensor:
 
 
 def _frames_ago(history: Tensor, lags: Tensor, seen: Tensor) -> Tensor:
-    """What was so many frames ago, or at the epoch's first frame if that is later.
-
-    Args:
-        history: The newest frame first, (B, L, …).
-        lags: In frames, below L, (n,), int64.
-        seen: Frames before the newest, (B,), int64.
-
-    Returns:
-        (B, n, …).
-    """
+    """What was so many frames ago, or at the epoch's first frame if that is later: (B, L, …) → (B, n, …)."""
     places = lags.minimum(seen[:, None])  # (B, n)
     places = places.view(*places.shape, *[1] * (history.dim() - 2))
     return history.gather(1, places.expand(-1, -1, *history.shape[2:]))

@@ -14,29 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows
-from ongebd.pool.gpu.cuda import new_event, new_stream, tuned
+from ongebd.pool.gpu.cuda import captured, new_event, new_stream, tuned
 from ongebd.pool.gpu.discriminator import SETTINGS, judge
 
 CONTROL = ("slot", "forced", "time", *SETTINGS)
 """What the device is told of each row of a step, float64; `forced` starts a new epoch."""
-VERDICT = (
-    "error",
-    "mean",
-    "std",
-    "z",
-    "threshold",
-    "positive",
-    "ready",
-    "known",
-    "restarted",
-    "fault",
-)
+VERDICT = ("error", "mean", "std", "z", "threshold", "positive", "ready", "known", "restarted", "fault")
 """What the device reports for each row of a step, float64; truth values are 0 and 1. For a method of several
 views, `error` is what the first one says, and the others' follow these columns."""
 FEATURE_BROKEN, FEATURE_ZERO, SCORE_BROKEN = 1, 2, 3
@@ -153,23 +143,20 @@ class Engine:
 
     def embed(self, bucket: int) -> None:
         """Enqueue the features of `pictures`; on a GPU on `main`, after `capture`."""
-        if self.graphs:
-            self._captured["embed", bucket].replay()
-        else:
-            self._run("embed", bucket)
+        self._play("embed", bucket)
 
     def decide(self, bucket: int) -> None:
         """Enqueue the verdicts on `features` and `control`, and what can be computed ahead."""
         if not self.graphs:
-            self._run("conclude", bucket)
-            self._run("anticipate", bucket)
+            self._play("conclude", bucket)
+            self._play("anticipate", bucket)
             return
         self.main.wait_event(self._anticipated)
-        self._captured["conclude", bucket].replay()
+        self._play("conclude", bucket)
         self._concluded.record(self.main)
         with torch.cuda.stream(self._side):
             self._side.wait_event(self._concluded)
-            self._captured["anticipate", bucket].replay()
+            self._play("anticipate", bucket)
             self._anticipated.record(self._side)
 
     def capture(self, bucket: int, *, embeds: bool) -> None:
@@ -182,19 +169,16 @@ class Engine:
         self.control[:bucket] = 0.0
         self.control[:bucket, 0] = self.spare
         for part in missing:
-            stream = new_stream(self.device)
-            with torch.cuda.stream(stream):
-                for _ in range(3):  # compiles, and lets cuDNN choose its kernels
-                    self._run(part, bucket)
-            torch.cuda.synchronize(self.device)
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(
-                graph, pool=self._pools[part], stream=stream, capture_error_mode="thread_local"
-            ):
-                self._run(part, bucket)
-            self._captured[part, bucket] = graph
+            run = partial(self._run, part, bucket)  # at first compiles, and lets cuDNN choose its kernels
+            self._captured[part, bucket], _ = captured(run, self.device, warm_up=3, pool=self._pools[part])
         self.control[:bucket] = waiting
         torch.cuda.synchronize(self.device)
+
+    def _play(self, part: str, bucket: int) -> None:
+        if self.graphs:
+            self._captured[part, bucket].replay()
+        else:
+            self._run(part, bucket)
 
     def _run(self, part: str, bucket: int) -> None:
         recent = self._recent[:bucket]

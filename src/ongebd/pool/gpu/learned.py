@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ongebd.estimator.cues import AppearanceCues, cue_names
+from ongebd.estimator.cues import cue_names
 from ongebd.estimator.cues.stream import LUMA_DIM
 from ongebd.estimator.forest import Forest
 from ongebd.estimator.learned import LearnedModel
-from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows
+from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows, Scored
 from ongebd.pool.gpu.cues import BatchedAppearance, BatchedContext, BatchedMotion
 
 
@@ -35,39 +35,28 @@ class BatchedLearned(BatchedScorer):
         self.delays, self.latency = facts.delays, facts.latency
         self._network_dim = dim - LUMA_DIM
         names = cue_names(facts.groups)
-        kept = [place for place, name in enumerate(AppearanceCues.names) if name in names]
-        self._kept = torch.tensor(kept, dtype=torch.int64, device=device)
-        self._appearance = BatchedAppearance(self._network_dim, device) if kept else None
-        self._motion = BatchedMotion(device) if "motion" in facts.groups else None
+        places = [place for place, name in enumerate(cue_names()) if name in names]
+        self._kept = torch.tensor(places, dtype=torch.int64, device=device)
+        self._appearance = BatchedAppearance(self._network_dim, device)
+        self._motion = BatchedMotion(device)
         self._context = BatchedContext(len(names), device)
         self._forest = DeviceForest(model.forest, device)
-        parts = (self._appearance, self._motion, self._context)
-        self.empty = tuple(rows for part in parts if part is not None for rows in part.empty)
+        self.empty = self._appearance.empty + self._motion.empty + self._context.empty
 
-    def step(
-        self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor
-    ) -> tuple[Tensor, Tensor, Rows]:
+    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
         """What each view says, (B, V), float64."""
         inputs, after = self.inputs(features, state, seen)
         return self._forest.scores(inputs), seen >= 0, after
 
     def inputs(self, features: Tensor, state: Rows, seen: Tensor) -> tuple[Tensor, Rows]:
         """What the trees look at, (B, inputs), float32, and the new state."""
-        left = iter(state)
-        cues: list[Tensor] = []
-        after: list[Tensor] = []
-        if self._appearance is not None:
-            network = features[:, : self._network_dim]
-            appearance, *kept = self._appearance.step(network, next(left), next(left), seen)
-            cues.append(appearance[:, self._kept])
-            after += kept
-        if self._motion is not None:
-            luma = features[:, self._network_dim :]
-            motion, *kept = self._motion.step(luma, next(left), next(left), seen)
-            cues.append(motion)
-            after += kept
-        inputs, *kept = self._context.step(torch.cat(cues, dim=1), next(left), next(left), seen)
-        return inputs, (*after, *kept)
+        network, luma = features[:, : self._network_dim], features[:, self._network_dim :]
+        past, gram, pictures, flow, cues, mean = state
+        appearance, past, gram = self._appearance.step(network, past, gram, seen)
+        motion, pictures, flow = self._motion.step(luma, pictures, flow, seen)
+        newest = torch.cat([appearance, motion], dim=1)[:, self._kept]
+        inputs, cues, mean = self._context.step(newest, cues, mean, seen)
+        return inputs, (past, gram, pictures, flow, cues, mean)
 
 
 class DeviceForest:

@@ -24,7 +24,7 @@ class DeviceNetwork(nn.Module):
         mean: Of the pixels, one number or three.
         deviation: Of the pixels, one number or three.
         dtype: What the body computes in.
-        device: Where to compute.
+        device: Where.
         luma: Whether the pictures' `small_luma` follows the features.
     """
 
@@ -67,11 +67,7 @@ def small_luma(pictures: Tensor) -> Tensor:
 def device_network(backbone: Backbone, device: torch.device, dtype: torch.dtype) -> DeviceNetwork:
     """A backbone for the GPU, with its own copy of the weights.
 
-    Args:
-        backbone: EfficientNet-Lite0, of the centre or the whole picture, ResNet-50 or TSN, or another
-            `TorchBackbone`.
-        device: Where to compute.
-        dtype: What to compute in.
+    It may be EfficientNet-Lite0, of the centre or the whole picture, or any `TorchBackbone`.
 
     Raises:
         ConfigError: The backbone has no GPU form.

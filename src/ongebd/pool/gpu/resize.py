@@ -10,6 +10,7 @@ one of 255.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +45,7 @@ class CropPlan:
         return picture[slice(*self.rows), slice(*self.columns)]
 
 
+@lru_cache(maxsize=64)
 def plan_crop(height: int, width: int, view: View, input_size: int) -> CropPlan:
     """What a backbone's `crop` does to pictures of one size.
 

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ongebd.backbones.base import check_picture
+from ongebd.backbones.torch_backbone import torch_device
 from ongebd.backbones.whole_picture import WholePicture
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.models import Model
@@ -27,24 +29,19 @@ from ongebd.pool.gpu.resize import CropPlan, plan_crop
 from ongebd.pool.gpu.scorers import batched_scorer
 from ongebd.pool.gpu.slot import DeviceDetector, DeviceSlot
 from ongebd.pool.gpu.uploads import DIRECT, Given, Staging, Uploader
-from ongebd.pool.runtime.base import Outcome, Window, Work, check_picture
+from ongebd.pool.runtime.base import Outcome, Window, Work
 from ongebd.types import Feature, ImageU8
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 """The precisions by name. In float32, convolutions are float32, not TF32 as by PyTorch's default."""
 
 _LARGE = 64  # rows
-_SIZES = 64  # sizes of pictures whose plans are kept
 
 
 class Part(NamedTuple):
-    """Frames of one kind in a step: pictures, or features.
+    """Frames of one kind in a step, pictures or features, and where they stand in the step.
 
-    Attributes:
-        places: Of the frames, in the step.
-        work: The frames.
-        staging: Holds their verdicts.
-        done: Marks the end of the device's work; None if that is over already.
+    The verdicts are in `staging` once `done`; None means that they are there already.
     """
 
     places: list[int]
@@ -130,13 +127,14 @@ class GpuRuntime:
         if cache_dir is not None:
             os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.fspath(cache_dir)
         self._config = model.configured(config)
-        self._device = _checked(device)
+        self._device = torch_device(device)
+        if self._device.type not in ("cpu", "cuda"):
+            raise ConfigError(f"device {device}: streams run on cpu, cuda or cuda:N")
         self.device = str(self._device)
         self.precision = precision
         self.max_batch = max_batch
         dtype = DTYPES[precision]
         backbone = self._backbone = model.backbone
-        self._plans: dict[tuple[int, int], CropPlan] = {}
         with torch.inference_mode(), self._on_device():
             scorer = batched_scorer(model.method(self._config), backbone.dim, self._device, dtype)
             self._has_views = bool(scorer.delays)
@@ -283,7 +281,8 @@ class GpuRuntime:
                 else:
                     self._uploads.send_features(staging, given)
                 self._write_control(staging, work, bucket)  # while the GPU is at the features
-                self._uploads.send_control(staging)
+                used = staging.control_bytes
+                engine.uploaded[:used].copy_(staging.up[:used], non_blocking=True)
                 engine.decide(bucket)
                 staging.down[:count].copy_(engine.verdicts[:count], non_blocking=True)
                 if not engine.graphs:
@@ -303,13 +302,7 @@ class GpuRuntime:
         control[count:bucket, 0] = self.engine.spare
 
     def _plan(self, height: int, width: int) -> CropPlan:
-        plan = self._plans.get((height, width))
-        if plan is None:
-            if len(self._plans) >= _SIZES:  # a source of ever new sizes must not fill the memory
-                self._plans.clear()
-            plan = plan_crop(height, width, self._backbone.view, self._backbone.input_size)
-            plan = self._plans.setdefault((height, width), plan)
-        return plan
+        return plan_crop(height, width, self._backbone.view, self._backbone.input_size)
 
     def _on_device(self) -> AbstractContextManager[object]:
         return torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext()
@@ -323,15 +316,3 @@ def _buckets(most: int) -> list[int]:
     """
     between = {3 * most // 4} if most >= _LARGE else set()
     return sorted({min(most, 2**power) for power in range(most.bit_length() + 1)} | between)
-
-
-def _checked(text: str) -> torch.device:
-    try:
-        device = torch.device(text)
-    except RuntimeError:
-        raise ConfigError(f"device {text}: no such kind of device; give cpu, cuda or cuda:0") from None
-    if device.type not in ("cpu", "cuda"):
-        raise ConfigError(f"device {text}: streams run on cpu, cuda or cuda:N")
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ConfigError(f"device {text}: PyTorch sees {torch.cuda.device_count()} such GPUs here; give cpu")
-    return device

@@ -19,7 +19,7 @@ from ongebd.estimator.learned import LearnedScorer
 from ongebd.estimator.onnx_anticipator import OnnxAnticipator
 from ongebd.estimator.torch_anticipator import TorchAnticipator, load_anticipator
 from ongebd.estimator.torch_errors import prediction_errors
-from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows, exact_cosine_errors, newest_last
+from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows, Scored, exact_cosine_errors, newest_last
 from ongebd.pool.gpu.learned import BatchedLearned
 
 
@@ -39,9 +39,7 @@ class BatchedPersistence(BatchedScorer):
     def __init__(self, dim: int, device: torch.device) -> None:
         self.empty = (torch.zeros(1, dim, device=device),)
 
-    def step(
-        self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor
-    ) -> tuple[Tensor, Tensor, Rows]:
+    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
         """ε of each frame but the first."""
         return exact_cosine_errors(features, state[0]), seen > 0, (features,)
 
@@ -61,9 +59,7 @@ class BatchedWindowMean(BatchedScorer):
         """The sum of the directions; it has the same cosine as their mean."""
         return (state[0].sum(dim=1),)
 
-    def step(
-        self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor
-    ) -> tuple[Tensor, Tensor, Rows]:
+    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
         """ε of each frame but the first."""
         exact = features.double()
         direction = (exact / torch.linalg.vector_norm(exact, dim=1, keepdim=True)).float()
@@ -71,14 +67,7 @@ class BatchedWindowMean(BatchedScorer):
 
 
 class BatchedAnticipator(BatchedScorer):
-    """The paper's anticipator. A stream's state are its last L features, (B, L, D), the first one repeated.
-
-    Args:
-        network: With its weights, which are copied.
-        name: The method's.
-        device: Where to compute.
-        dtype: What to compute in.
-    """
+    """The paper's anticipator. The state is the last L features, (B, L, D), the first one repeated."""
 
     def __init__(
         self, network: ConsistentEventAnticipator, name: str, device: torch.device, dtype: torch.dtype
@@ -93,9 +82,7 @@ class BatchedAnticipator(BatchedScorer):
         anticipated: Tensor = self._network(state[0])
         return (anticipated[:, -1].float(),)
 
-    def step(
-        self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor
-    ) -> tuple[Tensor, Tensor, Rows]:
+    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
         """ε of each frame but the first."""
         (past,) = state
         feature = features.to(past.dtype)
@@ -110,14 +97,7 @@ class BatchedAnticipator(BatchedScorer):
 
 
 class BatchedNetwork(BatchedScorer):
-    """A trained online baseline (MiniROAD, TeSTra, Sim-On, OadTR): the probability of a boundary.
-
-    Args:
-        network: With its weights, which are copied. Its state is the scorer's.
-        name: The method's.
-        device: Where to compute.
-        dtype: What to compute in.
-    """
+    """A trained online baseline (MiniROAD, TeSTra, Sim-On, OadTR): the probability of a boundary."""
 
     compiles = False
 
@@ -131,9 +111,7 @@ class BatchedNetwork(BatchedScorer):
         self._state_type: type[Any] = type(start)
         self.empty = tuple(start)
 
-    def step(
-        self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor
-    ) -> tuple[Tensor, Tensor, Rows]:
+    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
         """The probability of each frame but the first, which ends no event."""
         logits, after = self._network.step(features.to(self._dtype), self._state_type(*state))
         return logits.float().sigmoid(), seen > 0, tuple(after)
@@ -144,11 +122,7 @@ def batched_scorer(
 ) -> BatchedScorer:
     """The form for many streams of what a model puts into one.
 
-    Args:
-        method: An anticipator or a scorer, as for `OnlineDetector`.
-        dim: D.
-        device: Where to compute.
-        dtype: What networks compute in; errors are always computed in float64.
+    Networks are copied and compute in `dtype`; errors are always computed in float64.
 
     Raises:
         ConfigError: It has no such form.

@@ -47,12 +47,6 @@ class DeviceDetector:
 
     The discriminator works on the device if scores come with their frames. All other heads work here.
 
-    Args:
-        config: The stream's settings, all filled in.
-        scorer: The method.
-        precision: Of the features, for messages.
-        state_bytes: Bytes kept of the stream.
-
     Attributes:
         latency: Seconds of future that a verdict waits for, at the rate of `config`.
         head: The discriminator's verdicts; None if another head works here.
@@ -118,13 +112,7 @@ class DeviceDetector:
 
 
 class DeviceSlot:
-    """A stream in a `GpuRuntime`.
-
-    Args:
-        number: Its place on the device.
-        detector: What decides on its frames.
-        settings: The row that the device reads with each of its frames, (6,), as in `SETTINGS`.
-    """
+    """A stream in a `GpuRuntime`: its number on the device, and its row of `SETTINGS`, (6,)."""
 
     def __init__(self, number: int, detector: DeviceDetector, settings: npt.NDArray[np.float64]) -> None:
         self.number = number

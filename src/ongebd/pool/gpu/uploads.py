@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ongebd.pool.gpu.cuda import Pinned, gather, new_event, new_stream
+from ongebd.pool.gpu.cuda import Pinned, captured, gather, new_event, new_stream
 from ongebd.pool.gpu.engine import CONTROL, Engine
 from ongebd.pool.gpu.resize import CropPlan, resized
 from ongebd.types import Feature, ImageU8
@@ -88,11 +89,7 @@ class Staging:
 class Resizer:
     """Makes pictures of one size into squares, in the engine's `pictures`.
 
-    Args:
-        weights: Of the size's `CropPlan`.
-        shape: Of the part of each picture that matters: (rows, columns, 3).
-        engine: Where the squares go.
-        dtype: What weights are kept and products computed in.
+    `weights` are those of the size's `CropPlan`, `shape` is (rows, columns, 3) of what the plan cuts out.
     """
 
     def __init__(
@@ -112,20 +109,11 @@ class Resizer:
             pinned = torch.zeros(_CHUNK, *shape, dtype=torch.uint8, pin_memory=engine.graphs)
             self._waiting.append((pinned, new_event() if engine.graphs else None))
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
-        for count in (1, _CHUNK) if engine.graphs else ():
-            self._capture(count)
-
-    def _capture(self, count: int) -> None:
-        torch.cuda.synchronize(self._engine.device)
-        stream = new_stream(self._engine.device)
-        with torch.cuda.stream(stream):
-            for _ in range(2):
-                resized(self._here[:count], self._down, self._across)
-        torch.cuda.synchronize(self._engine.device)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
-            squares = resized(self._here[:count], self._down, self._across)
-        self._graphs[count] = graph, squares
+        if engine.graphs:
+            torch.cuda.synchronize(engine.device)
+            for count in (1, _CHUNK):
+                run = partial(resized, self._here[:count], self._down, self._across)
+                self._graphs[count] = captured(run, engine.device, warm_up=2)
 
     def put(self, pixels: Sequence[ImageU8], row: int) -> None:
         """Resize some pictures into consecutive rows of `pictures`."""
@@ -161,10 +149,7 @@ class Resizer:
 class Uploader:
     """Brings the frames of a step to where the engine reads.
 
-    Args:
-        engine: Whose.
-        dtype: What pictures are resized in.
-        threads: Threads that copy many pictures together into pinned memory.
+    Pictures are resized in `dtype`; so many threads copy large batches into pinned memory.
     """
 
     def __init__(self, engine: Engine, dtype: torch.dtype, threads: int) -> None:
@@ -181,11 +166,6 @@ class Uploader:
     def close(self) -> None:
         """Join the threads."""
         self._threads.shutdown(wait=True)
-
-    def send_control(self, staging: Staging) -> None:
-        """Enqueue the upload of the control rows."""
-        used = staging.control_bytes
-        self._engine.uploaded[:used].copy_(staging.up[:used], non_blocking=True)
 
     def send_features(self, staging: Staging, given: Sequence[Given]) -> None:
         """Enqueue the upload of a step of features."""

@@ -14,7 +14,6 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.backbones import FrameError
 from ongebd.detector.config import StreamConfig
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
@@ -29,13 +28,7 @@ Window = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Work(Generic[Slot]):
-    """One frame of one stream.
-
-    Attributes:
-        slot: The stream's.
-        given: What `accept` or `accept_feature` returned for the frame.
-        time: Seconds.
-    """
+    """One frame of one stream: what `accept` or `accept_feature` returned, and its time in seconds."""
 
     slot: Slot
     given: Any
@@ -118,12 +111,10 @@ class Runtime(Protocol[Slot]):
     def accept(self, picture: ImageU8, copy: bool = True) -> Any:
         """Check a picture and keep what is needed of it; any thread may call this.
 
-        Args:
-            picture: Upright, RGB, uint8, (height, width, 3).
-            copy: Keep a copy; otherwise the picture must not change until its outcome is known.
+        Without a copy, the picture must not change until its outcome is known.
 
         Raises:
-            FrameError: It is not such a picture.
+            FrameError: It is not uint8 of shape (height, width, 3).
         """
 
     def accept_feature(self, feature: Feature) -> Any:
@@ -136,30 +127,10 @@ class Runtime(Protocol[Slot]):
         """Prepare memory, (bytes,), that will hold many pictures, for `accept_window`."""
 
     def accept_window(self, pixels: ImageU8, height: int, width: int, pinned: Any = None) -> Any:
-        """Keep the `window` of a picture without a copy.
-
-        Args:
-            pixels: The window's pixels.
-            height: Of the whole picture.
-            width: Of the whole picture.
-            pinned: What `pin` returned for the memory that holds the pixels.
-        """
+        """Keep the `window` of a picture of that size without a copy; `pinned` is what `pin` returned."""
 
     def begin(self, work: Sequence[Work[Slot]]) -> Step:
         """Start a step: at most `max_batch` frames, at most one of each slot."""
 
     def close(self) -> None:
-        """Release threads and memory. All steps must have finished."""
-
-
-def check_picture(picture: ImageU8) -> ImageU8:
-    """An upright RGB picture as an array.
-
-    Raises:
-        FrameError: It is not uint8 of shape (height, width, 3), or it is empty.
-    """
-    picture = np.asarray(picture)
-    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or 0 in picture.shape:
-        wanted = "uint8 of shape (height, width, 3), RGB"
-        raise FrameError(f"the frame is {picture.dtype} of shape {picture.shape}, wanted {wanted}")
-    return picture
+        """Release threads and memory once all steps have finished. A second call does nothing."""

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ongebd.backbones.base import check_picture
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.detector import OnlineDetector
 from ongebd.detector.models import Model
 from ongebd.errors import ConfigError
-from ongebd.pool.runtime.base import Outcome, Window, Work, check_picture
+from ongebd.pool.runtime.base import Outcome, Window, Work
 from ongebd.types import Feature, ImageU8
 
 Given = ImageU8 | tuple[Feature]
