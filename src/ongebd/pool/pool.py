@@ -69,7 +69,7 @@ class StreamPool:
         when_full: WhenFull = "block",
         max_results: int = 65_536,
         on_result: Callable[[PoolResult], object] | None = None,
-        runtime: Runtime[Any] | None = None,
+        runtime: Runtime | None = None,
         **options: Any,
     ) -> None:
         self._max_pending = _at_least_one("max_pending", max_pending)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +59,7 @@ class SharedInput:
         streams: Sequence[PoolStream],
         layout: Layout,
         when_full: WhenNoSlot,
-        runtime: Runtime[Any],
+        runtime: Runtime,
         scheduler: Scheduler,
     ) -> None:
         if when_full not in ("block", "drop-newest"):

@@ -91,7 +91,7 @@ class PoolStream:
     def __init__(
         self,
         intake: Intake,
-        runtime: Runtime[Any],
+        runtime: Runtime,
         model: Model,
         slot: StreamSlot,
         name: object,

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from queue import SimpleQueue
 from time import monotonic
-from typing import Any
 
 from ongebd.pool.queue import Entry, WaitingFrame, WaitingRequest
 from ongebd.pool.runtime import Runtime, Step, Work
@@ -19,7 +18,7 @@ Batch = list[tuple[PoolStream, Entry]]
 class Workers:
     """The threads; they end when the scheduler has no more batches, or when anything breaks."""
 
-    def __init__(self, runtime: Runtime[Any], scheduler: Scheduler) -> None:
+    def __init__(self, runtime: Runtime, scheduler: Scheduler) -> None:
         self._runtime = runtime
         self._scheduler = scheduler
         self._free = threading.Semaphore(runtime.depth)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ongebd.detector import Model
 from ongebd.lab.benchmark.timing import Sample
@@ -25,7 +24,7 @@ class Steps:
     The runtime must have room for all streams in one step. They take the frames in turn.
     """
 
-    def __init__(self, runtime: Runtime[Any], model: Model, streams: int, frames: Sequence[ImageU8]) -> None:
+    def __init__(self, runtime: Runtime, model: Model, streams: int, frames: Sequence[ImageU8]) -> None:
         self._runtime = runtime
         self._lanes = [runtime.open(model.configured()) for _ in range(streams)]
         self._given = [runtime.accept(frame) for frame in frames]

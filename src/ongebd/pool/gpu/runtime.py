@@ -29,7 +29,7 @@ from ongebd.pool.gpu.resize import CropPlan, plan_crop
 from ongebd.pool.gpu.scorers import batched_scorer
 from ongebd.pool.gpu.slot import DeviceDetector, DeviceSlot
 from ongebd.pool.gpu.uploads import DIRECT, Given, Staging, Uploader
-from ongebd.pool.runtime.base import Outcome, Window, Work
+from ongebd.pool.runtime.base import Outcome, Runtime, Window, Work
 from ongebd.types import Feature, ImageU8
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -45,7 +45,7 @@ class Part(NamedTuple):
     """
 
     places: list[int]
-    work: list[Work[DeviceSlot]]
+    work: list[Work]
     staging: Staging
     done: torch.cuda.Event | None
 
@@ -73,7 +73,7 @@ class DeviceStep:
         return [outcomes[place] for place in range(len(outcomes))]
 
 
-class GpuRuntime:
+class GpuRuntime(Runtime):
     """Runs streams on a GPU. Call `begin` and `finish` from one thread each, `accept` from any.
 
     Decisions are not the CPU's to the bit: see docs/runtime.md for how near they come.
@@ -102,8 +102,6 @@ class GpuRuntime:
         ConfigError: There is no such device, the model has no GPU form, or a number is out of range.
         MissingExtraError: `onnx` is needed and not installed.
     """
-
-    depth = 2
 
     def __init__(
         self,
@@ -229,7 +227,7 @@ class GpuRuntime:
             compile_gather(pixels.nbytes, self._device)
         return Given(pixels, plan if plan.weights else None, pinned=pinned, address=address)
 
-    def begin(self, work: Sequence[Work[DeviceSlot]]) -> DeviceStep:
+    def begin(self, work: Sequence[Work]) -> DeviceStep:
         """Enqueue the step, in two parts if it has both pictures and features."""
         pictures = [place for place, item in enumerate(work) if item.given.feature is None]
         features = [place for place, item in enumerate(work) if item.given.feature is not None]
@@ -249,7 +247,7 @@ class GpuRuntime:
         """Join the threads. The GPU's memory is free once nothing holds the runtime."""
         self._uploads.close()
 
-    def _begin(self, places: list[int], work: list[Work[DeviceSlot]], *, embeds: bool) -> Part:
+    def _begin(self, places: list[int], work: list[Work], *, embeds: bool) -> Part:
         try:
             staging = self._free_staging.get_nowait()
         except Empty:
@@ -266,9 +264,7 @@ class GpuRuntime:
             self._free_staging.put(staging)
             raise
 
-    def _enqueue(
-        self, staging: Staging, work: Sequence[Work[DeviceSlot]], embeds: bool
-    ) -> torch.cuda.Event | None:
+    def _enqueue(self, staging: Staging, work: Sequence[Work], embeds: bool) -> torch.cuda.Event | None:
         engine, count = self.engine, len(work)
         bucket = engine.bucket(count)
         given = [item.given for item in work]
@@ -291,7 +287,7 @@ class GpuRuntime:
                 done.record()
                 return done
 
-    def _write_control(self, staging: Staging, work: Sequence[Work[DeviceSlot]], bucket: int) -> None:
+    def _write_control(self, staging: Staging, work: Sequence[Work], bucket: int) -> None:
         """What the device is told of each row; see `ongebd.pool.gpu.engine.CONTROL`."""
         slots, count, control = [item.slot.number for item in work], len(work), staging.control
         control[:count, 0] = slots

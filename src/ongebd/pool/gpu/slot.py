@@ -13,6 +13,7 @@ from ongebd.estimator.learned import COLD, DelayedScores
 from ongebd.pool.gpu.batched_scorer import BatchedScorer
 from ongebd.pool.gpu.discriminator import SETTINGS
 from ongebd.pool.gpu.engine import FEATURE_BROKEN, FEATURE_ZERO, VERDICT
+from ongebd.pool.runtime.base import StreamSlot
 from ongebd.types import Boundary, Decision
 
 Verdict = list[float]
@@ -111,12 +112,14 @@ class DeviceDetector:
         )
 
 
-class DeviceSlot:
+class DeviceSlot(StreamSlot):
     """A stream in a `GpuRuntime`: its number on the device, and its row of `SETTINGS`, (6,)."""
 
+    detector: DeviceDetector
+
     def __init__(self, number: int, detector: DeviceDetector, settings: npt.NDArray[np.float64]) -> None:
+        super().__init__(detector)
         self.number = number
-        self.detector = detector
         self._settings = settings
         self._restart = True  # whatever the slot's last stream left behind
         settings[:] = 0.0

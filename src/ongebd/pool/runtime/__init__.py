@@ -25,9 +25,7 @@ from ongebd.pool.runtime.cpu import CpuRuntime
 __all__ = ["CpuRuntime", "Outcome", "Runtime", "Step", "StreamSlot", "Work", "open_runtime"]
 
 
-def open_runtime(
-    model: Model, device: str = "cpu", precision: str | None = None, **options: Any
-) -> Runtime[Any]:
+def open_runtime(model: Model, device: str = "cpu", precision: str | None = None, **options: Any) -> Runtime:
     """The runtime for a device.
 
     Args:
@@ -56,5 +54,5 @@ def open_runtime(
         options |= {"device": device, "precision": precision or "float16"}
     if unknown := sorted(set(options) - set(signature(kind).parameters)):
         raise ConfigError(f"device {device}: unknown option {', '.join(unknown)}")
-    runtime: Runtime[Any] = kind(model, **options)
+    runtime: Runtime = kind(model, **options)
     return runtime

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,22 +17,11 @@ import numpy.typing as npt
 from ongebd.detector.config import StreamConfig
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
-Slot = TypeVar("Slot", bound="StreamSlot")
-
 Outcome = Decision | Exception
 """The decision on a frame, or why there is none; the stream is then as it was before the frame."""
 
 Window = tuple[int, int, int, int]
 """Part of a picture: first row, last row + 1, first column, last column + 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Work(Generic[Slot]):
-    """One frame of one stream: what `accept` or `accept_feature` returned, and its time in seconds."""
-
-    slot: Slot
-    given: Any
-    time: float
 
 
 class SlotDetector(Protocol):
@@ -58,22 +47,30 @@ class SlotDetector(Protocol):
         """See `OnlineDetector.retune`."""
 
 
-class StreamSlot(Protocol):
+class StreamSlot:
     """A stream's place in a runtime.
 
     Steps begin before others have finished, so epochs and other knobs come in two parts: the functions here
     are called in the order of `Runtime.begin`, those of `detector` in the order of `Step.finish`.
     """
 
-    @property
-    def detector(self) -> SlotDetector:
-        """What decides on the stream's frames."""
+    def __init__(self, detector: SlotDetector) -> None:
+        self.detector = detector
 
     def restart_ahead(self) -> None:
         """The next frame that is begun starts a new epoch."""
 
     def retune_ahead(self, config: StreamConfig) -> None:
         """Use other knobs for the frames that are begun from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One frame of one stream: what `accept` or `accept_feature` returned, and its time in seconds."""
+
+    slot: Any
+    given: Any
+    time: float
 
 
 class Step(Protocol):
@@ -83,7 +80,7 @@ class Step(Protocol):
         """Wait for it; the outcomes in the order of the work."""
 
 
-class Runtime(Protocol[Slot]):
+class Runtime:
     """Runs the streams of one model.
 
     Attributes:
@@ -93,19 +90,20 @@ class Runtime(Protocol[Slot]):
         depth: How many steps may be under way together.
     """
 
-    device: str
-    precision: str
+    device = "cpu"
+    precision = "float32"
     max_batch: int
-    depth: int
+    depth = 2
 
-    def open(self, config: StreamConfig) -> Slot:
+    def open(self, config: StreamConfig) -> StreamSlot:
         """A slot for a new stream, whose settings are all filled in.
 
         Raises:
             ConfigError: No slot is free, or the runtime doesn't support a setting.
         """
+        raise NotImplementedError
 
-    def release(self, slot: Slot) -> None:
+    def release(self, slot: Any) -> None:
         """Free a slot after its last step has finished."""
 
     def accept(self, picture: ImageU8, copy: bool = True) -> Any:
@@ -116,21 +114,27 @@ class Runtime(Protocol[Slot]):
         Raises:
             FrameError: It is not uint8 of shape (height, width, 3).
         """
+        raise NotImplementedError
 
     def accept_feature(self, feature: Feature) -> Any:
         """Keep a feature, (D,), instead of a picture."""
+        raise NotImplementedError
 
     def window(self, height: int, width: int) -> Window:
         """The part of a picture of that size that the backbone looks at."""
+        return 0, height, 0, width
 
     def pin(self, memory: npt.NDArray[np.uint8]) -> Any:
         """Prepare memory, (bytes,), that will hold many pictures, for `accept_window`."""
+        return None
 
     def accept_window(self, pixels: ImageU8, height: int, width: int, pinned: Any = None) -> Any:
         """Keep the `window` of a picture of that size without a copy; `pinned` is what `pin` returned."""
+        return pixels
 
-    def begin(self, work: Sequence[Work[Slot]]) -> Step:
+    def begin(self, work: Sequence[Work]) -> Step:
         """Start a step: at most `max_batch` frames, at most one of each slot."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Release threads and memory once all steps have finished. A second call does nothing."""

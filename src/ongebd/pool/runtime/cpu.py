@@ -8,14 +8,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ongebd.backbones.base import check_picture
 from ongebd.detector.config import StreamConfig
-from ongebd.detector.detector import OnlineDetector
 from ongebd.detector.models import Model
 from ongebd.errors import ConfigError
-from ongebd.pool.runtime.base import Outcome, Window, Work
+from ongebd.pool.runtime.base import Outcome, Runtime, StreamSlot, Work
 from ongebd.types import Feature, ImageU8
 
 Given = ImageU8 | tuple[Feature]
@@ -23,23 +21,10 @@ Given = ImageU8 | tuple[Feature]
 
 
 @dataclass(frozen=True, slots=True)
-class CpuSlot:
-    """A stream's detector. It sees frames when steps finish, so there is nothing to do ahead."""
-
-    detector: OnlineDetector
-
-    def restart_ahead(self) -> None:
-        """Do nothing."""
-
-    def retune_ahead(self, config: StreamConfig) -> None:
-        """Do nothing."""
-
-
-@dataclass(frozen=True, slots=True)
 class CpuStep:
     """Features that threads compute; the detectors take them in order."""
 
-    work: Sequence[Work[CpuSlot]]
+    work: Sequence[Work]
     features: Sequence[Future[Feature]]
 
     def finish(self) -> list[Outcome]:
@@ -53,7 +38,7 @@ class CpuStep:
         return outcomes
 
 
-class CpuRuntime:
+class CpuRuntime(Runtime):
     """Runs streams on the CPU. Decisions equal those of `model.stream(…)` on the same frames, to the bit.
 
     Args:
@@ -65,10 +50,6 @@ class CpuRuntime:
         ConfigError: A number is out of range.
     """
 
-    device = "cpu"
-    precision = "float32"
-    depth = 2
-
     def __init__(self, model: Model, *, workers: int | None = None, max_batch: int = 32) -> None:
         for name, number in (("workers", workers), ("max_batch", max_batch)):
             if number is not None and number < 1:
@@ -78,12 +59,9 @@ class CpuRuntime:
         workers = workers or min(4, os.cpu_count() or 1)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="ongebd-backbone")
 
-    def open(self, config: StreamConfig) -> CpuSlot:
-        """A new detector."""
-        return CpuSlot(self._model.begin(config))
-
-    def release(self, slot: CpuSlot) -> None:
-        """Do nothing."""
+    def open(self, config: StreamConfig) -> StreamSlot:
+        """A new detector. It sees frames when steps finish, so there is nothing to do ahead."""
+        return StreamSlot(self._model.begin(config))
 
     def accept(self, picture: ImageU8, copy: bool = True) -> Given:
         """The picture, checked."""
@@ -94,18 +72,7 @@ class CpuRuntime:
         """A copy of the feature; the detector checks it."""
         return (np.array(feature),)
 
-    def window(self, height: int, width: int) -> Window:
-        """The whole picture: the backbone crops it."""
-        return 0, height, 0, width
-
-    def pin(self, memory: npt.NDArray[np.uint8]) -> None:
-        """Do nothing."""
-
-    def accept_window(self, pixels: ImageU8, height: int, width: int, pinned: None = None) -> Given:
-        """The picture."""
-        return pixels
-
-    def begin(self, work: Sequence[Work[CpuSlot]]) -> CpuStep:
+    def begin(self, work: Sequence[Work]) -> CpuStep:
         """Let the threads compute the features."""
         return CpuStep(work, [self._threads.submit(self._feature, item.given) for item in work])
 
