@@ -1,23 +1,23 @@
-# `make demo` needs the light core only; `make test` installs everything. Both work twice in a row, in any order.
+# `make demo` needs the light core only; `make test` installs everything. Run them in any order, any number of times.
 PY := .venv/bin/python
 CLIP := .cache/demo/bikes.mp4
 TEST_ARGS ?=
 VIDEO ?=
-# As it was given, whatever characters are in it.
+# Taken literally, whatever characters it contains.
 override VIDEO := $(value VIDEO)
 export VIDEO PYTHON
-# One thread a process: on a few busy cores, threads that wait for each other cost more than they give.
+# One thread for each process: on a few busy cores, more threads only wait for each other.
 export OMP_NUM_THREADS ?= 1
 
 .PHONY: help demo test test-slow lint format bench clean
 
 help:
 	@echo "make demo [VIDEO=path]  find the event boundaries of a real video (installs the light core, no torch)"
-	@echo "make test               install everything; lint, types, floor plan and tests"
-	@echo "make test-slow          the slow tests too"
-	@echo "make bench              speed beside PySceneDetect, in one run"
-	@echo "make format             let ruff lay out the code"
-	@echo "make clean              remove what the others made"
+	@echo "make test               install everything; run lint, types, floor plan, size budget and tests"
+	@echo "make test-slow          run the slow tests too"
+	@echo "make bench              compare the speed with PySceneDetect"
+	@echo "make format             format the code with ruff"
+	@echo "make clean              remove everything that the others made"
 
 demo:
 	@scripts/install.sh core

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Makes .venv fit for use: scripts/install.sh core|all
+# Prepares .venv: scripts/install.sh core|all
 #
-# An environment that stands there already is used if it works; one that is broken, of another place or of too old a
-# Python is made anew. Nothing is installed twice.
+# A working environment is reused. A broken one, one of another folder, or one with too old a Python is replaced.
 set -euo pipefail
 what=${1:?core or all}
 cd "$(dirname "$0")/.."
@@ -18,7 +17,7 @@ if [ -z "$python" ]; then
     done
 fi
 if [ -z "$python" ] || ! "$python" -c "$new_enough" 2>/dev/null; then
-    echo "ongebd needs Python 3.11 or newer: install one, or say make PYTHON=path" >&2
+    echo "ongebd needs Python 3.11 or newer; install one, or set make PYTHON=path" >&2
     exit 2
 fi
 
@@ -30,7 +29,7 @@ usable() {
 usable || { rm -rf .venv && "$python" -m venv .venv; }
 printf '%s' "$PWD" >.venv/place
 
-# What was installed, and by which files; and it must still be there.
+# What was installed, from which files, and whether it still works.
 wanted="$what $(cat pyproject.toml requirements-test.txt | cksum)"
 probe='import ongebd, av, onnxruntime, cyclopts'
 [ "$what" = all ] && probe="$probe, torch, onnx, scenedetect, pytest, hypothesis, mypy, importlinter"

@@ -164,7 +164,7 @@ def test_what_cannot_be_opened_is_refused_with_name_cause_and_mend(
 def test_a_text_file_is_not_drawn_as_a_video(tmp_path):
     path = tmp_path / "notes.txt"  # FFmpeg has a decoder that would
     _text(path)
-    with pytest.raises(SourceError, match="is a text file, not a video"):
+    with pytest.raises(SourceError, match="isn't a video, but text"):
         VideoReader(path)
 
 

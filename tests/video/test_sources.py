@@ -106,6 +106,11 @@ def test_the_wheel_speaks_the_protocol_and_a_server_that_is_not_there_is_refused
         VideoReader(f"{protocol}://127.0.0.1:1/clip.mp4")
 
 
+def test_an_unknown_protocol_is_refused():
+    with pytest.raises(SourceError, match="nosuch://x/y: unknown protocol; use one of http, "):
+        VideoReader("nosuch://x/y")
+
+
 @pytest.mark.parametrize(
     ("url", "says"),
     [
@@ -114,7 +119,7 @@ def test_the_wheel_speaks_the_protocol_and_a_server_that_is_not_there_is_refused
         ("rtsp://me:hunter2/x@127.0.0.1:9/1", "write / as %2F"),
         ("rtsp://me:hunter2@127.0.0.1:1/1", "Connection refused; check the address and the network$"),
         ("http://me:hunter2@127.0.0.1:1/1.mp4", "or download it and name the file$"),
-        ("nosuch://x/y", "^nosuch://x/y: can't open: unknown protocol; use another kind"),
+        ("nosuch://x/y", "^nosuch://x/y: unknown protocol; use one of"),
         ("camera:99", "^camera:99: can't open: no such device; check that it is plugged in"),
     ],
 )

@@ -21,6 +21,9 @@ OPEN_TIMEOUT = 10.0
 READ_TIMEOUT = 30.0
 """Seconds that a network source may take to open, and to send its next packet."""
 
+MAX_PIXELS = 2**26
+"""The largest picture that is decoded by default: 8192 × 8192."""
+
 _LONGEST = 1e6  # seconds
 _SLICE = 0.1  # seconds between two looks at whether to stop
 
@@ -34,6 +37,9 @@ class Connecting:
         read_timeout: Seconds that it may take to send its next packet.
         live: Whether the source is watched live. Then FFmpeg looks only at its first second before it begins,
             and the read time-out holds for pipes too; otherwise they may take any time.
+        private_network: Whether what a web source names (pieces of a playlist, redirects) may have a private
+            or loopback address. The server that the user named may always.
+        max_pixels: The largest picture that is decoded.
         stop: Once set, reading ends as if the source had broken off.
     """
 
@@ -44,6 +50,8 @@ class Connecting:
         default_factory=lambda: READ_TIMEOUT
     )
     live: bool = False
+    private_network: bool = False
+    max_pixels: Annotated[int, Range(least=1, most=2**31 - 1)] = MAX_PIXELS
     stop: threading.Event | None = None
 
     def __post_init__(self) -> None:

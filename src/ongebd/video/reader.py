@@ -121,7 +121,7 @@ class VideoReader:
         )
         self._timed = has_timestamps(self._container)
         try:
-            self._stream = pick_stream(self._container, number, self.name)
+            self._stream = pick_stream(self._container, number, self.name, self._connecting.max_pixels)
         except SourceError:
             self._container.close()
             raise
@@ -221,10 +221,12 @@ class VideoReader:
             why = reason(ended, self._connecting)
             raise SourceError(f"{self.name}: broke off before its first frame: {why}; {advice(self._source)}")
         if self._packets:
-            raise SourceError(
-                f"{self.name}: can't decode its video (packets: {self._packets}, codec: {self.codec});"
-                " record or download it again"
-            )
+            fix = "record or download it again"
+            if not self.width:  # FFmpeg saw no picture, perhaps because of its size
+                most = self._connecting.max_pixels
+                fix += f", or raise --max-pixels if its pictures have more than {most:,} pixels"
+            packets = f"packets: {self._packets}, codec: {self.codec}"
+            raise SourceError(f"{self.name}: can't decode its video ({packets}); {fix}")
         if ended is not None:
             raise unreadable(self._source)
 

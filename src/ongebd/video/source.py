@@ -8,8 +8,9 @@ import os
 import re
 import stat
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 from urllib.parse import unquote_to_bytes, urlsplit
 from urllib.request import url2pathname
 
@@ -21,7 +22,19 @@ from av.video.stream import VideoStream
 
 from ongebd.common.text import STANDARD_INPUT, public_name, spoken_name
 from ongebd.errors import SourceError
-from ongebd.video.connecting import Connecting, PipeEnd, interruptible
+from ongebd.video.access import (
+    INSECURE,
+    PlaylistFolder,
+    certificate_problem,
+    is_playlist,
+    options_for_data,
+    options_for_url,
+    plain_url,
+)
+from ongebd.video.connecting import MAX_PIXELS, Connecting, PipeEnd, interruptible
+
+if TYPE_CHECKING:
+    from ongebd.video.gate import Pass
 
 Source = str | os.PathLike[str] | BinaryIO
 """A path, a URL, `-` for standard input, `camera:N` or `/dev/videoN`, or a binary file object."""
@@ -29,8 +42,6 @@ Source = str | os.PathLike[str] | BinaryIO
 Kind = Literal["file", "pipe", "url", "camera"]
 
 _NO_TIMESTAMPS = 0x80  # FFmpeg's AVFMT_NOTIMESTAMPS
-# FFmpeg draws any .txt file as a terminal would show it, and calls that a video.
-_TEXT_ART = frozenset({"adf", "bin", "idf", "tty", "xbin"})
 _CAMERA_FORMATS = {"linux": "v4l2", "darwin": "avfoundation", "win32": "dshow"}
 _SOURCES = "a source is a path or URL (text or pathlib.Path), camera:N, - or an open binary file"
 _ADVICE: dict[Kind, str] = {
@@ -42,6 +53,11 @@ _ADVICE: dict[Kind, str] = {
 # These serve files as well as streams.
 _DOWNLOADABLE = ("http://", "https://", "ftp://")
 _REFUSED = (av.error.HTTPUnauthorizedError, av.error.HTTPForbiddenError)
+_NO_VIDEO = "isn't a video, but text or a list of other files; name the video, or a playlist as .m3u8"
+_ALLOWED = {
+    "file": "a playlist opens only files in its own folder; for pieces on the web give the playlist's URL",
+    "url": "a web source reaches only its own server and public addresses; --private-network allows others",
+}
 _LACKING = {
     "pipe": "no container that can be read without seeking; pipe MPEG-TS or Matroska, or name the file",
     "url": "the server doesn't send a video, or its beginning is damaged; check the address",
@@ -122,27 +138,32 @@ def open_container(source: Source, connecting: Connecting | None = None) -> Inpu
     check_source(source)
     connecting = connecting or Connecting()
     if not isinstance(source, str | os.PathLike):
-        return _open(source, source, connecting)
+        return _open(source, source, connecting, options=options_for_data())
     text = os.fspath(source)
     if text == "-":
         return _open_stdin(connecting)
     timeout = (connecting.open_timeout, connecting.read_timeout)
     if kind_of(text) == "camera":
         device, form = _camera_device(text)
-        return _open(device, source, connecting, format=form, timeout=timeout)
+        return _open(device, source, connecting, options={}, format=form, timeout=timeout)
     if is_url(text):
-        return _open(text, source, connecting, options=connecting.options_for(text), timeout=timeout)
+        return _open_url(text, connecting, timeout)
     path = local_path(text)
     _refuse_bad_path(path, source_name(source))
     # With "file:" in front, a colon in the name doesn't look like a protocol.
-    return _open(f"file:{path}", source, connecting)
+    if is_playlist(path):
+        folder = PlaylistFolder(path)
+        return _open(f"file:{path}", source, connecting, options=folder.options, pieces=folder)
+    return _open(f"file:{path}", source, connecting, options=options_for_data())
 
 
-def pick_stream(container: InputContainer, number: int | None, name: str) -> VideoStream:
+def pick_stream(
+    container: InputContainer, number: int | None, name: str, max_pixels: int = MAX_PIXELS
+) -> VideoStream:
     """Choose the video stream to decode, by its number without cover art, or the first; `name` is for errors.
 
     Raises:
-        SourceError: There is no such video stream, or no decoder for it.
+        SourceError: There is no such video stream, or no decoder for it, or its pictures are too large.
     """
     covers = Disposition.attached_pic | Disposition.timed_thumbnails
     videos = [stream for stream in container.streams.video if not stream.disposition & covers]
@@ -157,7 +178,13 @@ def pick_stream(container: InputContainer, number: int | None, name: str) -> Vid
         raise SourceError(f"{name}: has no video stream {chosen}; choose --stream from {listed}")
     if getattr(videos[chosen], "codec_context", None) is None:
         raise SourceError(f"{name}: can't decode its video codec; convert it to H.264")
-    return videos[chosen]
+    stream = videos[chosen]
+    if stream.width * stream.height > max_pixels:
+        size = f"{stream.width}x{stream.height}"
+        raise SourceError(f"{name}: its pictures are too large ({size}); --max-pixels raises the limit")
+    # The size may change later. FFmpeg counts what it allocates, a little more than is shown.
+    stream.codec_context.options = {"max_pixels": str(max_pixels + max_pixels // 4 + 65536)}
+    return stream
 
 
 def has_timestamps(container: InputContainer) -> bool:
@@ -199,14 +226,22 @@ def unreadable(source: Source) -> SourceError:
     return SourceError(f"{source_name(source)}: can't read it as a video: {lacking}")
 
 
-def _why_not_opened(source: Source, problem: BaseException, connecting: Connecting) -> str:
+def _why_not_opened(
+    source: Source, problem: BaseException, connecting: Connecting, granted: Pass | None
+) -> str:
     """Why a source didn't open, in words that need no knowledge of FFmpeg."""
+    if granted is not None and granted.failure is not None:
+        return granted.failure
     if isinstance(problem, av.error.ExitError) and not connecting.stopped:
         return f"no answer within {connecting.open_timeout:g} s"
     if isinstance(problem, av.error.ProtocolNotFoundError):
         return "unknown protocol"
-    plain = _PLAIN_ERRORS.get((kind_of(source), getattr(problem, "errno", 0)))
-    return plain or reason(problem, connecting)
+    kind, number = kind_of(source), getattr(problem, "errno", 0)
+    if (kind, number) == ("url", errno.EIO) and INSECURE not in str(source):
+        why = certificate_problem(str(source), connecting.open_timeout)
+        if why is not None:
+            return f"can't trust its certificate ({why}); {INSECURE} in front of the URL accepts any"
+    return _PLAIN_ERRORS.get((kind, number)) or reason(problem, connecting)
 
 
 def _described(stream: VideoStream) -> str:
@@ -238,15 +273,30 @@ def _refuse_bad_path(path: str, name: str) -> None:
         raise SourceError(f"{name}: is empty (0 bytes); download or record it again")
 
 
+def _open_url(text: str, connecting: Connecting, timeout: tuple[float, float]) -> InputContainer:
+    url, granted = plain_url(text), None
+    try:
+        options = options_for_url(text) | connecting.options_for(url)
+    except SourceError as problem:
+        raise SourceError(f"{source_name(text)}: {problem}") from None
+    if url.lower().startswith(("http://", "https://")):
+        from ongebd.video.gate import gate, pass_for  # here, because asyncio is slow to import
+
+        if (proxy := gate()) is not None:
+            granted = pass_for(url, private=connecting.private_network)
+            options["http_proxy"] = proxy.proxy_for(granted)
+    return _open(url, text, connecting, options=options, timeout=timeout, granted=granted)
+
+
 def _open_stdin(connecting: Connecting) -> InputContainer:
     if sys.stdin is None or sys.stdin.isatty():
         raise SourceError(f"{STANDARD_INPUT}: nothing is piped in; use cat video.ts | ongebd detect -")
     if _stdin_is_a_file():
         # FFmpeg reads the descriptor itself: no GIL, and it can seek in a redirected file.
-        return _open("fd:", "-", connecting, options={"fd": str(sys.stdin.fileno())})
+        return _open("fd:", "-", connecting, options=options_for_data() | {"fd": str(sys.stdin.fileno())})
     pipe = PipeEnd(sys.stdin.fileno(), connecting)
     try:
-        return _open(pipe, "-", connecting)
+        return _open(pipe, "-", connecting, options=options_for_data())
     finally:
         if pipe.interrupted is not None:
             raise pipe.interrupted
@@ -260,21 +310,43 @@ def _stdin_is_a_file() -> bool:
 
 
 def _open(
-    target: str | BinaryIO | PipeEnd, source: Source, connecting: Connecting, **how: Any
+    target: str | BinaryIO | PipeEnd,
+    source: Source,
+    connecting: Connecting,
+    *,
+    options: Mapping[str, str],
+    pieces: PlaylistFolder | None = None,
+    granted: Pass | None = None,
+    **how: Any,
 ) -> InputContainer:
     """Open with PyAV; `how` are its arguments."""
     name = source_name(source)
+    refused = [] if pieces is None else pieces.refused
+    refused = refused if granted is None else granted.refused
     try:
         with interruptible(connecting.stop):
-            container: InputContainer = av.open(target, "r", metadata_errors="replace", **how)
-    except av.error.InvalidDataError:
-        raise unreadable(source) from None
-    except av.error.EOFError:
-        raise SourceError(f"{name}: ends before its first frame; download or record it again") from None
+            container: InputContainer = av.open(
+                target,
+                "r",
+                options={"max_pixels": str(connecting.max_pixels), **options},
+                metadata_errors="replace",
+                io_open=pieces,
+                **how,
+            )
+            return container
     except (av.error.FFmpegError, OSError, ValueError) as problem:
-        why = _why_not_opened(source, problem, connecting)
+        if refused:
+            what = f"may not open {public_name(refused[0])}"
+            raise SourceError(f"{name}: {what}; {_ALLOWED['file' if granted is None else 'url']}") from None
+        if isinstance(problem, av.error.InvalidDataError):
+            raise unreadable(source) from None
+        if (
+            isinstance(problem, av.error.ArgumentError)
+            and (granted or not is_url(name))
+            and "format" not in how
+        ):
+            raise SourceError(f"{name}: {_NO_VIDEO}") from None  # its format isn't on the list
+        if isinstance(problem, av.error.EOFError):
+            raise SourceError(f"{name}: ends before its first frame; download or record it again") from None
+        why = _why_not_opened(source, problem, connecting, granted)
         raise SourceError(f"{name}: can't open: {why}; {advice(source, problem)}") from None
-    if container.format.name in _TEXT_ART:
-        container.close()
-        raise SourceError(f"{name}: is a text file, not a video; name a video file")
-    return container

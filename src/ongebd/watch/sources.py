@@ -15,6 +15,7 @@ from typing import Annotated
 from ongebd.common.settings import Range, check_fields
 from ongebd.common.text import printable, spoken_name
 from ongebd.errors import ConfigError
+from ongebd.video.access import plain_url
 from ongebd.video.source import is_url, kind_of
 
 _NAMED = re.compile(r"([^\W_][\w .-]{0,39})=(.+)", re.DOTALL)
@@ -138,7 +139,7 @@ def is_live(source: str, duration: float | None) -> bool:
     kind = kind_of(source)
     if kind != "url":
         return kind == "camera"
-    return source.partition("://")[0].lower() in _ALWAYS_LIVE or duration is None
+    return plain_url(source).partition("://")[0].lower() in _ALWAYS_LIVE or duration is None
 
 
 def may_come_back(source: str) -> bool:

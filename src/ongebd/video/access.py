@@ -1,0 +1,140 @@
+"""What a source may make FFmpeg do: which formats it may be in, which protocols and files it may reach."""
+
+from __future__ import annotations
+
+import socket
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO, Final
+from urllib.parse import unquote, urlsplit
+
+from ongebd.errors import SourceError
+
+INSECURE: Final = "insecure+"
+"""In front of a URL (`insecure+https://…`): accept any certificate."""
+
+# Containers that hold a video and open nothing else. Not among them: lists of other files (concat, hls, dash,
+# image2), descriptions of sessions (sdp), devices, filters (lavfi), and text drawn as a picture (tty, …).
+_FORMATS: Final = (
+    "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,mpegtsraw,mpeg,mpegvideo,avi,flv,"
+    "live_flv,asf,asf_o,ogg,nut,mxf,mxg,gxf,wtv,ivf,h264,hevc,vvc,evc,h261,h263,m4v,av1,"
+    "obu,mjpeg,mjpeg_2000,smjpeg,mpjpeg,dv,dirac,vc1,vc1test,cavsvideo,avs,avs2,avs3,apv,"
+    "dnxhd,rawvideo,yuv4mpegpipe,gif,apng,jpegxl_anim,ico,rm,ivr,rpl,roq,swf,4xm,bink,smk,"
+    "flic,film_cpk,nuv,nsv,pva,ty,mtv,mv,mm,vmd,wc3movie,xmv,dhav,kux,pmp,psxstr,thp,"
+    "usm,r3d,lmlm4,cine,fits,filmstrip,iv8,ipmovie,idcin,ea,dxa,c93,bmp_pipe,dds_pipe,"
+    "dpx_pipe,exr_pipe,gem_pipe,gif_pipe,hdr_pipe,j2k_pipe,jpeg_pipe,jpegls_pipe,jpegxl_pipe,"
+    "jpegxs_pipe,pam_pipe,pbm_pipe,pcx_pipe,pfm_pipe,pgm_pipe,pgmyuv_pipe,phm_pipe,pictor_pipe,"
+    "png_pipe,ppm_pipe,psd_pipe,qoi_pipe,sgi_pipe,sunrast_pipe,tiff_pipe,webp_pipe,xbm_pipe,"
+    "xpm_pipe,xwd_pipe"
+)
+# Sound alone: recognised, so that the refusal can say that there is no video.
+_SOUND: Final = "mp3,wav,flac,aac,ac3,eac3,aiff,caf,amr,ape,au,w64,wv,tta,dts"
+_PLAYLIST = "hls"
+_WEB = "http,https,httpproxy,tcp,tls,crypto,data"
+_STREAM = (
+    "udp,tcp,tls,rtp,srtp,rtsp,rtsps,rtmp,rtmps,rtmpt,rtmpts,rtmpe,rtmpte,ffrtmphttp,ffrtmpcrypt,srt,crypto"
+)
+_SCHEMES: Final = {
+    **dict.fromkeys(("http", "https"), _WEB),
+    **dict.fromkeys(("rtsp", "rtsps", "udp", "tcp", "tls", "rtp", "srtp", "srt"), _STREAM),
+    **dict.fromkeys(("rtmp", "rtmps", "rtmpt", "rtmpts", "rtmpe", "rtmpte"), f"{_STREAM},http,https"),
+    **dict.fromkeys(("ftp", "sftp"), "ftp,sftp,tcp"),
+    **dict.fromkeys(("mmsh", "mmst"), "mmsh,mmst,http,tcp"),
+}
+
+
+def options_for_url(url: str) -> dict[str, str]:
+    """FFmpeg's options that keep a URL's source to the network, in a video format, with checked certificates.
+
+    Raises:
+        SourceError: The protocol isn't one of the network's.
+    """
+    scheme = urlsplit(plain_url(url)).scheme.lower()
+    if scheme not in _SCHEMES:
+        raise SourceError(f"unknown protocol; use one of {', '.join(_SCHEMES)}, or a file")
+    formats = [_FORMATS, _SOUND, _PLAYLIST, *(name for name in ("rtsp", "rtp") if scheme.startswith(name))]
+    options = {"protocol_whitelist": _SCHEMES[scheme], "format_whitelist": ",".join(formats)}
+    if not url.startswith(INSECURE):
+        options["tls_verify"] = "1"
+        if (authorities := _authorities()) is not None:
+            options["ca_file"] = authorities
+    return options
+
+
+def options_for_data() -> dict[str, str]:
+    """FFmpeg's options for a file, a pipe or a file object: a container that opens nothing else."""
+    return {"protocol_whitelist": "file,fd,pipe", "format_whitelist": f"{_FORMATS},{_SOUND}"}
+
+
+def plain_url(url: str) -> str:
+    """A URL without our own mark, as FFmpeg takes it."""
+    return url.removeprefix(INSECURE)
+
+
+def certificate_problem(url: str, timeout: float) -> str | None:
+    """Why the certificate of a server isn't accepted; None: it is, or the server doesn't answer."""
+    import ssl
+
+    parts = urlsplit(url)
+    if parts.scheme.lower() not in ("https", "rtsps") or parts.hostname is None:
+        return None
+    where = (parts.hostname, parts.port or (443 if parts.scheme.lower() == "https" else 322))
+    try:
+        context = ssl.create_default_context(cafile=_authorities())
+        with (
+            socket.create_connection(where, timeout) as plain,
+            context.wrap_socket(plain, server_hostname=parts.hostname),
+        ):
+            return None
+    except ssl.SSLCertVerificationError as problem:
+        return problem.verify_message
+    except OSError:
+        return None
+
+
+def is_playlist(path: str) -> bool:
+    """Whether a local file is named as an HLS playlist."""
+    return path.lower().endswith((".m3u8", ".m3u"))
+
+
+class PlaylistFolder:
+    """Opens a local playlist and its pieces: files in the playlist's folder or below, nothing else.
+
+    Attributes:
+        refused: The names that the playlist was not allowed to open.
+    """
+
+    options: Final = {
+        "format_whitelist": f"{_FORMATS},{_PLAYLIST}",
+        "protocol_whitelist": "file,http,https,tcp,tls,crypto,data",  # for HLS to ask us instead of failing
+        "allowed_extensions": "ALL",
+        "allowed_segment_extensions": "ALL",
+        "extension_picky": "0",
+        "http_persistent": "0",
+    }
+
+    def __init__(self, path: str) -> None:
+        self._folder = Path(path).resolve().parent
+        self.refused: list[str] = []
+
+    def __call__(self, url: str, flags: int, options: dict[str, str]) -> BinaryIO:
+        """Open what FFmpeg asks for.
+
+        Raises:
+            PermissionError: It lies elsewhere.
+        """
+        name = url.removeprefix("crypto:").removeprefix("crypto+")
+        path = Path(unquote(urlsplit(name).path) if "://" in name else name.removeprefix("file:"))
+        web = "://" in name and not name.startswith("file://")
+        if name != url or web or self._folder not in path.resolve().parents:
+            self.refused.append(name)
+            raise PermissionError(f"may not open {name}")
+        return path.open("rb")
+
+
+@cache
+def _authorities() -> str | None:
+    """The system's file of certificate authorities; None: FFmpeg's own default."""
+    import ssl  # here, because it is slow to import
+
+    return ssl.get_default_verify_paths().cafile

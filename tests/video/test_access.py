@@ -1,0 +1,193 @@
+"""What a source may reach: other files, addresses, certificates, and how large its pictures may be."""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import io
+import shutil
+import ssl
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ongebd.errors import SourceError
+from ongebd.video import VideoReader
+from ongebd.video.connecting import Connecting
+from ongebd.video.gate import Pass
+
+PLAYLIST = "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\n{}\n#EXT-X-ENDLIST\n"
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves files of a folder; `/to/URL` redirects. `seen` has paths and credentials."""
+
+    def __init__(self, folder: Path) -> None:
+        seen: list[str] = []
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def __init__(self, *args: Any) -> None:
+                super().__init__(*args, directory=str(folder))
+
+            def do_GET(self) -> None:
+                seen.append(self.path)
+                if "Authorization" in self.headers:
+                    seen.append(base64.b64decode(self.headers["Authorization"].split()[1]).decode())
+                if self.path.startswith("/to/"):
+                    self.send_response(302)
+                    self.send_header("Location", self.path.removeprefix("/to/"))
+                    self.end_headers()
+                else:
+                    super().do_GET()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.seen = seen
+        self.scheme = "http"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def url(self, path: str, user: str = "") -> str:
+        return f"{self.scheme}://{user}127.0.0.1:{self.server_port}/{path}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, make_video: Callable[..., Path], make_numbered: Callable[..., Any]) -> Path:
+    """Holds video.ts, and inner/ for playlists."""
+    make_video(tmp_path / "video.ts", make_numbered(10))
+    (tmp_path / "inner").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[Server]:
+    server = Server(folder)
+    yield server
+    server.shutdown()
+
+
+@pytest.fixture
+def other(folder: Path) -> Iterator[Server]:
+    """Another server on this machine, which nobody named."""
+    server = Server(folder)
+    yield server
+    server.shutdown()
+
+
+def frames(source: Any, **settings: Any) -> int:
+    with VideoReader(source, **settings) as video:
+        return sum(1 for _ in video)
+
+
+LISTS = {
+    "ffconcat": "ffconcat version 1.0\nfile '{}'\n",
+    "HLS": PLAYLIST,
+    "SDP": "v=0\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 H264/90000\n",
+    "text": "hello\n" * 50,
+}
+
+
+@pytest.mark.parametrize("kind", LISTS)
+@pytest.mark.parametrize("name", ["upload.mp4", "upload.ts", "upload.txt", "upload.ffconcat", "upload.sdp"])
+def test_text_that_names_other_files_is_no_video(folder: Path, kind: str, name: str) -> None:
+    (folder / name).write_text(LISTS[kind].format("video.ts"))
+    with pytest.raises(SourceError, match=r"isn't a video|can't read it as a video"):
+        frames(folder / name)
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_a_file_object_opens_nothing_else_whatever_its_name(folder: Path, server: Server, kind: str) -> None:
+    for target in (str(folder / "video.ts"), (folder / "video.ts").as_uri(), server.url("video.ts")):
+        upload = io.BytesIO(LISTS[kind].format(target).encode())
+        upload.name = "upload.m3u8"  # type: ignore[attr-defined]
+        with pytest.raises(SourceError):
+            frames(upload)
+    assert server.seen == []
+
+
+def test_a_playlist_plays_the_pieces_in_its_folder(folder: Path) -> None:
+    shutil.copy(folder / "video.ts", folder / "inner" / "piece.jpg")  # some servers disguise them
+    shutil.copy(folder / "video.ts", folder / "piece.ts")
+    for piece in ("piece.ts", "inner/piece.jpg", (folder / "piece.ts").as_uri()):
+        (folder / "list.m3u8").write_text(PLAYLIST.format(piece))
+        assert frames(folder / "list.m3u8") == 10
+
+
+def test_a_playlist_reaches_no_other_folder_and_no_network(folder: Path, server: Server) -> None:
+    (folder / "inner" / "link.ts").symlink_to(folder / "video.ts")
+    for piece in ("../video.ts", str(folder / "video.ts"), (folder / "video.ts").as_uri(), "link.ts"):
+        (folder / "inner" / "list.m3u8").write_text(PLAYLIST.format(piece))
+        with pytest.raises(SourceError, match=r"may not open .*only files in its own folder"):
+            frames(folder / "inner" / "list.m3u8")
+    (folder / "list.m3u8").write_text(PLAYLIST.format(server.url("video.ts")))
+    with pytest.raises(SourceError, match=r"may not open http://127.*give the playlist's URL"):
+        frames(folder / "list.m3u8")
+    assert server.seen == []
+
+
+def test_a_web_playlist_reaches_its_own_server_only(folder: Path, server: Server, other: Server) -> None:
+    (folder / "own.m3u8").write_text(PLAYLIST.format("video.ts"))
+    assert frames(server.url("own.m3u8")) == 10
+    for piece in (other.url("video.ts"), server.url("to/" + other.url("video.ts"))):
+        (folder / "foreign.m3u8").write_text(PLAYLIST.format(piece))
+        with pytest.raises(SourceError, match=rf"may not open 127.0.0.1:{other.server_port}"):
+            frames(server.url("foreign.m3u8"))
+    (folder / "local.m3u8").write_text(PLAYLIST.format((folder / "video.ts").as_uri()))
+    with pytest.raises(SourceError):
+        frames(server.url("local.m3u8"))
+    with pytest.raises(SourceError, match=rf"may not open 127.0.0.1:{other.server_port}"):
+        frames(server.url("to/" + other.url("video.ts")))
+    assert other.seen == []
+
+
+def test_a_private_network_can_be_allowed(folder: Path, server: Server, other: Server) -> None:
+    allowed = Connecting(private_network=True)
+    assert frames(server.url("to/" + other.url("video.ts")), connecting=allowed) == 10
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "10.0.0.1", "192.168.1.1", "169.254.169.254", "::1", "fe80::1%eth0", "fd00::1", "0.0.0.0"],
+)
+def test_private_addresses_are_refused_whatever_name_they_hide_behind(address: str) -> None:
+    assert not Pass("camera.example", 80, private=False).allows("innocent.example", 80, address)
+    assert Pass("camera.example", 80, private=False).allows("camera.example", 80, address)
+    assert Pass("camera.example", 80, private=False).allows("innocent.example", 80, "93.184.215.14")
+
+
+def test_a_certificate_is_checked_before_the_password_is_sent(folder: Path) -> None:
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out cert -subj /CN=other.example"
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl isn't installed")
+    subprocess.run(make.split(), cwd=folder, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert", folder / "key")
+    server = Server(folder)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.scheme = "https"
+    with pytest.raises(SourceError, match=r"can't trust its certificate .*insecure\+ in front of the URL"):
+        frames(server.url("video.ts", "me:hunter2@"))
+    assert server.seen == []
+    assert frames("insecure+" + server.url("video.ts", "me:hunter2@")) == 10
+
+
+@pytest.mark.parametrize(
+    "url", ["concat://a|b", "subfile://x", "lavfi://testsrc", "data://x", "gopher://h/1"]
+)
+def test_only_protocols_of_the_network_are_urls(url: str) -> None:
+    with pytest.raises(SourceError, match="unknown protocol"):
+        frames(url)
+
+
+def test_pictures_have_a_largest_size(
+    tmp_path: Path, make_video: Callable[..., Path], make_numbered: Callable[..., Any]
+) -> None:
+    clip = make_video(tmp_path / "clip.mp4", make_numbered(3))  # 96 × 64
+    assert frames(clip, connecting=Connecting(max_pixels=96 * 64)) == 3
+    with pytest.raises(SourceError, match=r"too large \(96x64\); --max-pixels raises the limit"):
+        frames(clip, connecting=Connecting(max_pixels=96 * 64 - 1))
