@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 
-from ongebd.data.synthetic import SyntheticConfig, make_synthetic  # noqa: E402
 from ongebd.detector import load  # noqa: E402
 from ongebd.errors import ConfigError  # noqa: E402
 from ongebd.lab.training.batches import DeviceFeatures  # noqa: E402
@@ -25,6 +24,7 @@ from ongebd.lab.training.loop import Trained, train  # noqa: E402
 from ongebd.lab.training.scores import group_by_length  # noqa: E402
 from ongebd.lab.training.task import task_of  # noqa: E402
 from ongebd.lab.training.validation import judge, predictions_at  # noqa: E402
+from synthetic import SyntheticConfig, make_synthetic  # noqa: E402
 
 CPU = torch.device("cpu")
 NETWORKS = {

@@ -7,8 +7,8 @@ import pytest
 
 from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.labelled import label_videos, random_split
-from ongebd.data.synthetic import MemoryStore, MemoryVideo, SyntheticConfig, make_synthetic
 from ongebd.errors import LabelError
+from synthetic import MemoryStore, MemoryVideo, SyntheticConfig, make_synthetic
 
 
 def store_of(fps: float, **frames: int) -> MemoryStore:

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ongebd.data.synthetic import SyntheticConfig, make_synthetic
 from ongebd.errors import ConfigError
 from ongebd.features.store import FeatureStore
 from ongebd.lab.experiments.datasets import DataFolder, MissingDataError, store_key
+from synthetic import SyntheticConfig, make_synthetic
 
 VIDEOS, TRAINING = 12, 8
 

@@ -10,7 +10,6 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 
 from ongebd.data.label_set import LabelSet  # noqa: E402
-from ongebd.data.synthetic import SyntheticConfig, make_synthetic  # noqa: E402
 from ongebd.errors import FeatureError  # noqa: E402
 from ongebd.features.store import FeatureStore  # noqa: E402
 from ongebd.lab.experiments import scoring  # noqa: E402
@@ -21,6 +20,7 @@ from ongebd.lab.experiments.report import Report  # noqa: E402
 from ongebd.lab.experiments.runner import Runner  # noqa: E402
 from ongebd.lab.experiments.scales import scale_of  # noqa: E402
 from ongebd.lab.experiments.tables import notes_of, tables_of  # noqa: E402
+from synthetic import SyntheticConfig, make_synthetic  # noqa: E402
 
 TINY = scale_of("tiny")
 SCALE = replace(TINY, training={**TINY.training, "width": 16, "ffn": 16, "heads": 2, "lr": 3e-3})

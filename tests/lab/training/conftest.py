@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from ongebd.data.synthetic import SyntheticConfig, make_synthetic
 from ongebd.lab.training.config import TrainConfig
 from ongebd.lab.training.dataset import Dataset, make_dataset
 from ongebd.lab.training.loop import train
+from synthetic import SyntheticConfig, make_synthetic
 
 
 @pytest.fixture(autouse=True)

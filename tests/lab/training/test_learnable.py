@@ -17,7 +17,6 @@ import torch
 
 import ongebd
 from ongebd.data.labelled import label_videos
-from ongebd.data.synthetic import SyntheticConfig, make_synthetic
 from ongebd.detector.trained import read_about, read_shape
 from ongebd.errors import ConfigError
 from ongebd.lab.evaluation import relative_distance
@@ -27,6 +26,7 @@ from ongebd.lab.training.dataset import Dataset, make_dataset
 from ongebd.lab.training.loop import Quiet, train
 from ongebd.lab.training.scores import errors_of_model
 from ongebd.lab.training.validation import judge, predictions_at
+from synthetic import SyntheticConfig, make_synthetic
 
 CPU = torch.device("cpu")
 LEARNABLE = Path(__file__).resolve().parents[3] / "configs" / "learnable.yaml"
@@ -134,11 +134,12 @@ def test_balanced_weighting_drives_errors_toward_one_half_and_the_report_says_so
     assert said == {"balanced": True, "unweighted": False, "unweighted, residual": False}
 
 
+TESTS = str(Path(__file__).resolve().parents[2])
 _PROGRAM = """
 import sys
 from pathlib import Path
 import torch
-from ongebd.data.synthetic import SyntheticConfig, make_synthetic
+from synthetic import SyntheticConfig, make_synthetic
 from ongebd.lab.training.config import TrainConfig
 from ongebd.lab.training.dataset import make_dataset
 from ongebd.lab.training.loop import train
@@ -159,7 +160,7 @@ if trained.report is not None:
 @pytest.mark.slow
 def test_two_processes_train_what_one_does(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
-    program.write_text(_PROGRAM)
+    program.write_text(f"import sys\nsys.path.insert(0, {TESTS!r})\n{_PROGRAM}")
     together = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     quiet = {**os.environ, "OMP_NUM_THREADS": "1"}
     subprocess.run([sys.executable, str(program), str(tmp_path / "one")], check=True, env=quiet)

@@ -186,11 +186,12 @@ def test_one_seed_gives_one_model_and_another_another(
     assert not torch.equal(first.last["token"], other.last["token"])
 
 
+TESTS = str(Path(__file__).resolve().parents[2])
 _PROGRAM = """
 import sys
 from pathlib import Path
 import torch
-from ongebd.data.synthetic import SyntheticConfig, make_synthetic
+from synthetic import SyntheticConfig, make_synthetic
 from ongebd.lab.training.config import TrainConfig
 from ongebd.lab.training.dataset import make_dataset
 from ongebd.lab.training.loop import train
@@ -207,7 +208,7 @@ torch.save(train(config, dataset=data, resume=True).last, Path(sys.argv[1]) / "l
 
 @pytest.mark.slow
 def test_a_process_that_is_killed_outright_goes_on_in_another(tmp_path: Path) -> None:
-    program = [sys.executable, "-c", _PROGRAM]
+    program = [sys.executable, "-c", f"import sys\nsys.path.insert(0, {TESTS!r})\n{_PROGRAM}"]
     subprocess.run([*program, str(tmp_path / "whole")], check=True)
     for wait in (0.3, 1.0):
         process = subprocess.Popen([*program, str(tmp_path / "killed")])

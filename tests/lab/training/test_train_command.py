@@ -13,8 +13,8 @@ import pytest
 
 from ongebd import backbones
 from ongebd.cli import main
-from ongebd.data.synthetic import SyntheticConfig, make_synthetic
 from ongebd.features.store import FeatureStore
+from synthetic import SyntheticConfig, make_synthetic
 
 SMALL = [
     *("width=16", "ffn=16", "heads=2", "layers=1", "run=32", "lr=0.003", "label_rule=exact"),

@@ -26,22 +26,15 @@ _WANDER, _NOISE = 0.15, 0.05  # relative to an event's direction
 
 @dataclass(frozen=True, kw_only=True)
 class SyntheticConfig:
-    """What is made."""
+    """How many videos of T frames with D numbers each; events in frames, at least FADE + 2 of them."""
 
     videos: int = 80
-    """How many."""
     frames: int = 240
-    """Frames in each, T."""
     dim: int = 64
-    """Numbers in a feature, D."""
     event: tuple[int, int] = (24, 60)
-    """Shortest (at least FADE + 2) and longest event, frames."""
-    gradual: float = 0.3
-    """Share of the changes that are gradual, 0 to 1."""
+    gradual: float = 0.3  # share of the changes
     likeness: float = 0.6
-    """Cosine between two events, 0 to below 1."""
     seed: int = 0
-    """Random seed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
