@@ -113,15 +113,8 @@ class Bench:
 
     def loader(self, tape: WindowTape, features: Any, config: TrainConfig) -> BatchLoader:
         """The loader of a real training."""
-        return BatchLoader(
-            tape,
-            features,
-            self.device,
-            runs=config.batch // config.run,
-            seed=0,
-            rank=self.processes.rank,
-            world=self.processes.world,
-        )
+        runs = config.batch // config.run
+        return BatchLoader(tape, features, self.processes, runs=runs, seed=0)
 
     def trainer(self, config: TrainConfig) -> tuple[Any, torch.optim.Optimizer, ConsistentEventAnticipator]:
         """A new network with its optimiser, prepared as a real training does it."""

@@ -66,7 +66,7 @@ def test_what_is_trained_streams_as_it_was_validated(method: str, tmp_path: Path
     settings = model.configured()
     assert (settings.head, settings.threshold) == ("threshold", own.threshold)
     videos = dataset.validation
-    scores = task_of(config).scores(result.model, videos, DeviceFeatures(videos, CPU), CPU)
+    scores = task_of(config).scores(result.model, videos, DeviceFeatures(videos, CPU))
     predicted = predictions_at(judge(videos, scores, settings, obd=False), own.threshold, settings)
     for video, score in zip(videos, scores, strict=True):
         stream = model.stream()
@@ -102,9 +102,9 @@ def test_streams_beside_each_other_say_what_each_says_alone(method: str, tmp_pat
         )
         for video, n in zip(whole, np.random.default_rng(0).integers(1, 61, len(whole)).tolist(), strict=True)
     ]
-    together = task.scores(network, videos, DeviceFeatures(videos, CPU), CPU)
+    together = task.scores(network, videos, DeviceFeatures(videos, CPU))
     for video, scores in zip(videos, together, strict=True):
-        (alone,) = task.scores(network, [video], DeviceFeatures([video], CPU), CPU)
+        (alone,) = task.scores(network, [video], DeviceFeatures([video], CPU))
         np.testing.assert_allclose(scores, alone, atol=1e-6)
         assert np.flatnonzero(np.isnan(scores)).tolist() == [0, 7][: 1 + (len(video) > 7)]
 

@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
-
-
-@pytest.fixture(scope="session")
-def plain_counts() -> Callable[..., tuple[int, int, int]]:
-    """The official rule as it reads."""
-    spec = importlib.util.spec_from_file_location("plain_rule", Path(__file__).with_name("plain_rule.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.plain_counts  # type: ignore[no-any-return]
 
 
 @pytest.fixture

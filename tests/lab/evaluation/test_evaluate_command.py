@@ -111,17 +111,13 @@ def test_skill_is_the_share_of_the_way_from_the_best_floor_to_the_human(files: d
             assert skill["value"] == pytest.approx((f1 - max(floors)) / (human - max(floors)))
 
 
-def test_the_report_can_be_read_and_its_pictures_are_there(files: dict[str, Path]) -> None:
+def test_the_report_can_be_read_and_its_pictures_are_there(files: dict[str, Path], capsys: Any) -> None:
     report(files)
-    text = (files["report"] / "report.md").read_text()
-    for part in (
-        "sha256 of the labels",
-        "floor: clock",
-        "annotators: each against the others",
-        "skill",
-        "n = 3 videos",
-    ):
-        assert part in text
+    parts = ["sha256 of the labels", "floor: clock", "annotators: each against the others", "n = 3 videos"]
+    parts.append("(F1 − best floor) / (annotators − best floor)")
+    for text in (capsys.readouterr().out, (files["report"] / "report.md").read_text()):
+        assert not [part for part in parts if part not in text]
+        assert "human" not in text.lower()  # annotators need not be people
     names = {file.name for file in files["report"].iterdir()}
     pictures = {"f1_against_threshold.png", "f1_against_allowed_delay.png", "delays.png"}
     assert names == pictures | {"report.md", "report.json"}
@@ -256,7 +252,6 @@ def test_unsorted_negative_and_late_times_are_counted_not_refused(
         ("--min-consistency", "2", "no video has f1_consis_avg of 2"),
         ("--min-consistency", "nan", "min_consistency must be at least 0 and finite, not nan"),
         ("--min-consistency", "inf", "min_consistency must be at least 0 and finite, not inf"),
-        ("--min-consistency", "1e400", "min_consistency must be at least 0 and finite, not inf"),
         ("--min-consistency", "-0.1", "min_consistency must be at least 0 and finite, not -0.1"),
         ("--resamples", "1.5", "1.5: must be a whole number"),
         ("--resamples", "nan", "nan: must be a whole number"),
@@ -284,29 +279,16 @@ def test_an_option_that_cannot_be_is_refused(
     assert len(error.splitlines()) == 1
 
 
-def test_a_report_that_cannot_be_written_leaves_nothing_behind(
-    files: dict[str, Path], capsys: Any, tmp_path: Path
-) -> None:
-    (tmp_path / "file").write_text("in the way")
-    assert run(files, "--out", str(tmp_path / "file" / "report")) == 2
-    assert "file is a file; name a folder" in capsys.readouterr().err
-    assert (tmp_path / "file").read_text() == "in the way"
-
-
 @pytest.mark.parametrize(
     "settings",
     [
-        {"min_consistency": float("nan")},
-        {"min_consistency": -1},
         {"min_consistency": "some"},
         {"min_consistency": True},
         {"resamples": 1.5},
-        {"resamples": True},
         {"seed": float("nan")},
-        {"seed": -1},
     ],
 )
-def test_the_same_numbers_are_refused_from_python(settings: dict[str, Any]) -> None:
+def test_settings_from_python_are_checked_too(settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=next(iter(settings))):
         EvaluationConfig(**settings)
 
@@ -325,7 +307,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=repr)
-def test_any_name_is_reported_as_it_is_and_escaped(
+def test_any_name_is_reported_escaped(
     files: dict[str, Path], capsys: Any, recwarn: pytest.WarningsRecorder, name: bytes
 ) -> None:
     text, out = os.fsdecode(name), files["report"]
@@ -388,11 +370,10 @@ def test_a_second_report_leaves_nothing_of_the_first(files: dict[str, Path]) -> 
 
 
 @pytest.mark.parametrize("which", ["--labels", "--predictions", "--compare", "--ids"])
-@pytest.mark.parametrize("name", ["report.json", "report.md"])
 def test_a_report_is_never_written_over_what_was_read_for_it(
-    files: dict[str, Path], capsys: Any, which: str, name: str
+    files: dict[str, Path], capsys: Any, which: str
 ) -> None:
-    folder = files["report"]
+    folder, name = files["report"], "report.json"
     folder.mkdir()
     given = {"--labels": files["labels.pkl"], "--predictions": files["run2.json"]}
     content = b"id\naaaaaaaaaaa\n" if which == "--ids" else given.get(which, files["run2.json"]).read_bytes()
@@ -406,21 +387,13 @@ def test_a_report_is_never_written_over_what_was_read_for_it(
     assert [path.name for path in folder.iterdir()] == [name]
 
 
-def test_a_folder_in_the_place_of_a_report_is_refused_before_anything_is_written(
+def test_a_folder_instead_of_a_file_of_the_report_is_refused_before_anything_is_written(
     files: dict[str, Path], capsys: Any
 ) -> None:
     (files["report"] / "report.json").mkdir(parents=True)
     assert run(files, "--out", str(files["report"])) == 2
     assert "report.json: is a folder" in capsys.readouterr().err
     assert [file.name for file in files["report"].iterdir()] == ["report.json"]
-
-
-def test_annotators_are_not_called_people(files: dict[str, Path], capsys: Any) -> None:
-    report(files)
-    for text in (capsys.readouterr().out, (files["report"] / "report.md").read_text()):
-        assert "annotators: each against the others" in text
-        assert "(F1 − best floor) / (annotators − best floor)" in text
-        assert "human" not in text.lower()
 
 
 def test_results_of_one_stem_are_reported_unless_it_is_labelled(files: dict[str, Path], capsys: Any) -> None:
@@ -445,7 +418,7 @@ def test_the_report_says_which_method_found_the_boundaries(files: dict[str, Path
     assert "window-mean, τ 1.25, ongebd 9.9 (1 video)" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("width", [30, 50, 80, 120, 200])
+@pytest.mark.parametrize("width", [30, 80, 200])
 def test_no_word_is_broken_at_any_width(
     files: dict[str, Path], capsys: Any, monkeypatch: Any, width: int
 ) -> None:

@@ -13,13 +13,14 @@ from ongebd.errors import FeatureError
 from ongebd.lab.training.batches import Batch, BatchLoader, DeviceFeatures, HostFeatures, place_features
 from ongebd.lab.training.config import TrainConfig
 from ongebd.lab.training.dataset import Dataset
+from ongebd.lab.training.processes import Processes
 
 CPU = torch.device("cpu")
 
 
 def loader(dataset: Dataset, *, host: bool = False, rank: int = 0, world: int = 1) -> BatchLoader:
     features = (HostFeatures if host else DeviceFeatures)(dataset.training, CPU)
-    return BatchLoader(dataset.tape, features, CPU, runs=4, seed=5, rank=rank, world=world)
+    return BatchLoader(dataset.tape, features, Processes(rank, world, CPU), runs=4, seed=5)
 
 
 def parts(batch: Batch) -> list[torch.Tensor]:

@@ -57,7 +57,7 @@ def test_est_rest_and_obd_find_the_changes_to_two_frames(tmp_path: Path) -> None
     # On videos that neither the weights nor τ have seen.
     store, labels = make_synthetic(SyntheticConfig(videos=20, gradual=0.3, seed=99))
     videos = label_videos(store, labels).videos
-    errors = errors_of_model(trained.model, videos, DeviceFeatures(videos, CPU), CPU)
+    errors = errors_of_model(trained.model, videos, DeviceFeatures(videos, CPU))
     settings = read_about(tmp_path / "out" / "model").settings
     assert settings.tau is not None
     predictions = predictions_at(judge(videos, errors, settings), settings.tau, settings)

@@ -109,13 +109,13 @@ def other_split(dataset: Dataset) -> Dataset:
 
 
 OTHER_DATA: dict[str, tuple[Callable[[Dataset], Dataset], str]] = {
-    "backbone": (lambda data: replace(data, backbone="other@2"), r"features of 'synthetic.*', not 'other@2'"),
-    "rate": (lambda data: replace(data, fps=12.0), r"frames a second 24\.0, not 12\.0"),
-    "size": (lambda data: make_small(small_config(Path("x")), dim=8), "numbers in a feature 12, not 8"),
-    "times": (shifted_times, "the videos have changed"),
-    "split": (other_split, "the videos and the labels have changed"),
-    "labels": (moved_boundary, "the labels have changed"),
-    "targets": (moved_target, "the labels have changed"),
+    "backbone": (lambda data: replace(data, backbone="other@2"), r"backbone 'synthetic.*', not 'other@2'"),
+    "rate": (lambda data: replace(data, fps=12.0), r"fps 24\.0, not 12\.0"),
+    "size": (lambda data: make_small(small_config(Path("x")), dim=8), "dim 12, not 8"),
+    "times": (shifted_times, "other data: videos '"),
+    "split": (other_split, "other data: videos '.*; labels '"),
+    "labels": (moved_boundary, "other data: labels '"),
+    "targets": (moved_target, "other data: labels '"),
 }
 
 

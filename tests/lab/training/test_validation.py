@@ -72,7 +72,7 @@ def assert_same(errors: FloatArray, decisions: list[Decision]) -> None:
 def test_naive_errors_are_those_of_the_stream(dataset: Dataset, name: Naive, config: TrainConfig) -> None:
     videos = videos_with_a_break(dataset)
     anticipator = Persistence() if name == "persistence" else WindowMean(WINDOW)
-    all_errors = errors_of_naive(name, videos, DeviceFeatures(videos, CPU), CPU, window=WINDOW)
+    all_errors = errors_of_naive(name, videos, DeviceFeatures(videos, CPU), window=WINDOW)
     for video, errors in zip(videos, all_errors, strict=True):
         assert_same(errors, streamed(video, anticipator, config.stream(24, 2.0))[0])
 
@@ -90,7 +90,7 @@ def test_a_network_errs_in_the_stream_as_in_validation(
     anticipator = OnnxAnticipator(tmp_path / "model.onnx", "cea", WINDOW)
     videos = videos_with_a_break(dataset)
     settings = config.stream(24, 1.5)
-    errors = errors_of_model(model, videos, DeviceFeatures(videos, CPU), CPU)
+    errors = errors_of_model(model, videos, DeviceFeatures(videos, CPU))
     for video, own, judged in zip(videos, errors, judge(videos, errors, settings), strict=True):
         decisions, found = streamed(video, anticipator, settings)
         assert_same(own, decisions)
@@ -102,7 +102,7 @@ def test_a_network_errs_in_the_stream_as_in_validation(
 def test_decisions_at_any_tau_are_the_detectors(dataset: Dataset, config: TrainConfig, tau: float) -> None:
     videos = videos_with_a_break(dataset)
     settings = config.stream(24, tau)
-    errors = errors_of_naive("window-mean", videos, DeviceFeatures(videos, CPU), CPU, window=WINDOW)
+    errors = errors_of_naive("window-mean", videos, DeviceFeatures(videos, CPU), window=WINDOW)
     total = 0
     for video, judged in zip(videos, judge(videos, errors, config.stream(24, 1.0)), strict=True):
         found = streamed(video, WindowMean(WINDOW), settings)[1]
@@ -114,7 +114,7 @@ def test_decisions_at_any_tau_are_the_detectors(dataset: Dataset, config: TrainC
 
 def test_the_best_threshold_is_the_best_of_those_tried(dataset: Dataset, config: TrainConfig) -> None:
     videos = dataset.validation
-    errors = errors_of_naive("window-mean", videos, DeviceFeatures(videos, CPU), CPU, window=WINDOW)
+    errors = errors_of_naive("window-mean", videos, DeviceFeatures(videos, CPU), window=WINDOW)
     result = validate(
         "window-mean", videos, errors, dataset.labels, config.stream(24, 1.0), select_by="absolute 0.1"
     )

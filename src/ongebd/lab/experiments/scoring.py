@@ -136,7 +136,7 @@ class Scoring:
         }
         task = task_of(config)
         scores = {
-            part: task.scores(trained.model, videos, place_features(videos, device, "auto"), device)
+            part: task.scores(trained.model, videos, place_features(videos, device, "auto"))
             for part, videos in parts.items()
         }
         return scores, facts
@@ -153,7 +153,7 @@ class Scoring:
 def _untrained(name: str, videos: list[LabelledVideo], where: str) -> list[FloatArray]:
     naive: Naive = "persistence" if name == "persistence" else "window-mean"
     device = torch.device(where)
-    return errors_of_naive(naive, videos, place_features(videos, device, "auto"), device, window=8)
+    return errors_of_naive(naive, videos, place_features(videos, device, "auto"), window=8)
 
 
 def _split(scores: FloatArray, videos: Sequence[LabelledVideo]) -> list[FloatArray]:

@@ -23,6 +23,7 @@ from ongebd.data.labelled import LabelledVideo
 from ongebd.data.windows import IntArray, WindowTape
 from ongebd.errors import FeatureError
 from ongebd.estimator.losses import balancing_weight
+from ongebd.lab.training.processes import Processes
 
 _AHEAD = 3  # batches to prepare in advance
 _SHARE = 0.7  # of the free memory for features
@@ -41,7 +42,9 @@ class Batch:
 
 
 class Features(Protocol):
-    """The features of some videos, by row (see `ongebd.data.windows`)."""
+    """The features of some videos, by row (see `ongebd.data.windows`), on a device."""
+
+    device: torch.device
 
     def stream(self, rows: Iterator[IntArray]) -> Generator[Tensor, None, None]:
         """The features (S, F, D) on the device for each array of rows (S, F), in order."""
@@ -127,36 +130,32 @@ def free_memory(device: torch.device) -> int:
 
 
 class BatchLoader:
-    """The batches of each epoch.
+    """The batches of each epoch. Each process takes an equal share of every batch.
 
     Args:
         tape: The training videos.
         features: Their features.
-        device: The batches' device.
+        processes: This process and the others.
         runs: Runs in a batch, over all processes.
         seed: Of the order.
         balanced: Whether to weight boundaries by the batch's balance; else their weight is 1.
-        rank: This process.
-        world: The number of processes; each takes an equal share of every batch.
     """
 
     def __init__(
         self,
         tape: WindowTape,
         features: Features,
-        device: torch.device,
+        processes: Processes,
         *,
         runs: int,
         seed: int,
         balanced: bool = True,
-        rank: int = 0,
-        world: int = 1,
     ) -> None:
-        self.tape, self.features, self.device = tape, features, device
+        self.tape, self.features, self.processes = tape, features, processes
         self.runs, self.seed, self.balanced = runs, seed, balanced
-        self.rank, self.world = rank, world
-        self.targets = torch.from_numpy(tape.targets).to(device)
-        self.lead = torch.from_numpy(tape.lead).to(device)
+        self.device = processes.device
+        self.targets = torch.from_numpy(tape.targets).to(self.device)
+        self.lead = torch.from_numpy(tape.lead).to(self.device)
 
     @property
     def windows_in_batch(self) -> int:
@@ -173,7 +172,7 @@ class BatchLoader:
         # The last batch is padded with the run at the beginning of the tape, which has no target.
         order = np.concatenate([order, np.zeros(-len(order) % self.runs, np.int64)])
         groups = order.reshape(-1, self.runs)[skip:]  # (steps, runs)
-        share = np.array_split(np.arange(self.runs), self.world)[self.rank]
+        share = np.array_split(np.arange(self.runs), self.processes.world)[self.processes.rank]
         span = np.arange(self.tape.frames_in_run)
         rows = (self.tape.rows[group[share][:, None] + span] for group in groups)
         with closing(self.features.stream(rows)) as stream:  # its thread ends with the epoch
@@ -188,7 +187,7 @@ class BatchLoader:
         counted[:, : self.tape.region] = False
         weight = balancing_weight(targets, counted) if self.balanced else torch.ones((), device=self.device)
         # DDP averages over processes, and each sums its own share: together the mean over the batch.
-        count = counted.sum().clamp_min(1) / self.world
+        count = counted.sum().clamp_min(1) / self.processes.world
         own = slice(int(share[0]), int(share[-1]) + 1)
         return Batch(frames, targets[own], lead[own], weight, count)
 

@@ -42,76 +42,73 @@ class Progress:
     best_epoch: int = -1
 
 
-def save_checkpoint(
-    path: Path,
-    config: TrainConfig,
-    data: DataIdentity,
-    progress: Progress,
-    model: nn.Module,
-    optimizer: Optimizer,
-) -> None:
-    """Write a checkpoint whole; an interrupted write leaves the previous one.
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file with the state of a training: its recipe, data, network and optimiser."""
 
-    Raises:
-        ConfigError: The disk is full, or the folder isn't writable.
-    """
-    state = {
-        "format": FORMAT,
-        "config": asdict(config),
-        "data": asdict(data),
-        "progress": asdict(progress),
-        "model": model.state_dict(),
-        "optimizer": optimizer.state_dict(),
-        "random": torch.get_rng_state(),
-        "random_gpu": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
-    }
-    try:
-        with write_whole(path) as part, part.open("wb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-    except (OSError, RuntimeError) as problem:  # torch raises RuntimeError on a full disk
-        raise ConfigError(f"{path}: can't write ({problem}); the previous checkpoint is intact") from None
+    path: Path
+    config: TrainConfig
+    data: DataIdentity
+    model: nn.Module
+    optimizer: Optimizer
 
+    def save(self, progress: Progress) -> None:
+        """Write the file whole; an interrupted write leaves the previous one.
 
-def load_checkpoint(
-    path: Path,
-    config: TrainConfig,
-    data: DataIdentity,
-    model: nn.Module,
-    optimizer: Optimizer,
-    device: torch.device,
-) -> Progress:
-    """Restore model, optimiser and random generators, if recipe and data are the checkpoint's own.
+        Raises:
+            ConfigError: The disk is full, or the folder isn't writable.
+        """
+        state = {
+            "format": FORMAT,
+            "config": asdict(self.config),
+            "data": asdict(self.data),
+            "progress": asdict(progress),
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "random": torch.get_rng_state(),
+            "random_gpu": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
+        }
+        try:
+            with write_whole(self.path) as part, part.open("wb") as file:
+                torch.save(state, file)
+                file.flush()
+                os.fsync(file.fileno())
+        except (OSError, RuntimeError) as problem:  # torch raises RuntimeError on a full disk
+            raise ConfigError(
+                f"{self.path}: can't write ({problem}); the previous checkpoint is intact"
+            ) from None
 
-    Raises:
-        ConfigError: The checkpoint can't be read, or has another recipe or other data. No file is changed.
-    """
-    try:
-        state = torch.load(path, map_location=device, weights_only=True)
-        found, written, trained_on = state["format"], state["config"], DataIdentity(**state["data"])
-    except Exception as problem:  # noqa: BLE001 - a damaged file makes torch raise anything
-        reason = f"{type(problem).__name__}: {_short(problem)}"
-        raise ConfigError(f"{path}: can't read ({reason}); name another --out") from None
-    if found != FORMAT:
-        raise ConfigError(f"{path}: format {found}, but this version reads {FORMAT}; name another --out")
-    try:
-        then = TrainConfig(**written)
-    except (ConfigError, TypeError) as problem:
-        raise ConfigError(f"{path}: its settings are invalid now ({problem}); name another --out") from None
-    then.require_same_recipe(config, str(path))
-    trained_on.require_same(data, str(path))
-    try:
-        model.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
-        torch.set_rng_state(state["random"].cpu())
-        if device.type == "cuda" and state["random_gpu"] is not None:
-            torch.cuda.set_rng_state(state["random_gpu"].cpu())
-        return Progress(**state["progress"])
-    except Exception as problem:  # noqa: BLE001 - torch raises anything if something doesn't fit
-        raise ConfigError(
-            f"{path}: does not fit this network ({_short(problem)}); name another --out"
-        ) from None
+    def load(self, device: torch.device) -> Progress:
+        """Restore network, optimiser and random generators, if recipe and data are the same.
+
+        Raises:
+            ConfigError: The file can't be read, or has another recipe or other data. No file is changed.
+        """
+        where = str(self.path)
+        try:
+            state = torch.load(self.path, map_location=device, weights_only=True)
+            found, written, trained_on = state["format"], state["config"], DataIdentity(**state["data"])
+        except Exception as problem:  # noqa: BLE001 - a damaged file makes torch raise anything
+            reason = f"{type(problem).__name__}: {_short(problem)}"
+            raise ConfigError(f"{where}: can't read ({reason}); name another --out") from None
+        if found != FORMAT:
+            raise ConfigError(f"{where}: format {found}, but this version reads {FORMAT}; name another --out")
+        try:
+            then = TrainConfig(**written)
+        except (ConfigError, TypeError) as problem:
+            raise ConfigError(f"{where}: its settings are invalid ({problem}); name another --out") from None
+        then.require_same_recipe(self.config, where)
+        trained_on.require_same(self.data, where)
+        try:
+            self.model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            torch.set_rng_state(state["random"].cpu())
+            if device.type == "cuda" and state["random_gpu"] is not None:
+                torch.cuda.set_rng_state(state["random_gpu"].cpu())
+            return Progress(**state["progress"])
+        except Exception as problem:  # noqa: BLE001 - torch raises anything if something doesn't fit
+            reason = _short(problem)
+            raise ConfigError(f"{where}: does not fit this network ({reason}); name another --out") from None
 
 
 def _short(problem: Exception) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
@@ -124,15 +124,11 @@ class DataIdentity:
 
     def require_same(self, now: DataIdentity, where: str) -> None:
         """Raise a ConfigError if a training on these data can't be resumed on others."""
-        names = {"backbone": "features of", "dim": "numbers in a feature", "fps": "frames a second"}
         changes = [
-            f"{words} {getattr(self, name)!r}, not {getattr(now, name)!r}"
-            for name, words in names.items()
-            if getattr(self, name) != getattr(now, name)
+            f"{f.name} {getattr(self, f.name)!r}, not {getattr(now, f.name)!r}"
+            for f in fields(self)
+            if getattr(self, f.name) != getattr(now, f.name)
         ]
-        if not changes:
-            changed = [name for name in ("videos", "labels") if getattr(self, name) != getattr(now, name)]
-            changes = [f"the {' and the '.join(changed)} have changed"] if changed else []
         if changes:
             raise ConfigError(
                 f"{where}: was trained on other data: {'; '.join(changes)}; give the original store and"

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ongebd.errors import ConfigError, MissingExtraError, os_errors
 from ongebd.lab.training.batches import Batch, BatchLoader, place_features
-from ongebd.lab.training.checkpoint import Progress, load_checkpoint, save_checkpoint, seed_everything
+from ongebd.lab.training.checkpoint import Checkpoint, Progress, seed_everything
 from ongebd.lab.training.config import TrainConfig, write_config
 from ongebd.lab.training.dataset import DataIdentity, Dataset, open_dataset
 from ongebd.lab.training.processes import Processes, StepFunction, joined, precision, prepared
@@ -110,9 +110,10 @@ def train(
         task = task_of(config)
         model = task.network(dataset.dim).to(device).train()
         optimizer = task.optimizer(model, device)
+        checkpoint = Checkpoint(out / CHECKPOINT, config, data, model, optimizer)
         progress = Progress()
-        if resume and (out / CHECKPOINT).exists():
-            progress = load_checkpoint(out / CHECKPOINT, config, data, model, optimizer, device)
+        if resume and checkpoint.path.exists():
+            progress = checkpoint.load(device)
             watcher.say(f"resuming from epoch {progress.epoch}, step {progress.step}")
 
         # Everything is checked; from here on files are written.
@@ -121,21 +122,14 @@ def train(
         where = config.features_in if processes.is_first else "host"  # only the first process validates
         held_out = place_features(dataset.validation, device, where)
         loader = BatchLoader(
-            dataset.tape,
-            features,
-            device,
-            runs=runs,
-            seed=config.seed,
-            balanced=task.balanced,
-            rank=processes.rank,
-            world=processes.world,
+            dataset.tape, features, processes, runs=runs, seed=config.seed, balanced=task.balanced
         )
         objective = prepared(task.objective(model), config, processes)
         curves = _curves(out) if config.tensorboard and processes.is_first else None
 
         def keep() -> None:
             if processes.is_first:
-                save_checkpoint(out / CHECKPOINT, config, data, progress, model, optimizer)
+                checkpoint.save(progress)
 
         # The training.
         while progress.epoch < config.epochs:
@@ -145,7 +139,7 @@ def train(
             is_last = progress.epoch + 1 == config.epochs
             if processes.is_first and (is_last or (progress.epoch + 1) % config.validate_every == 0):
                 videos = dataset.validation[: config.validation_limit]
-                scores = task.scores(model, videos, held_out, device)
+                scores = task.scores(model, videos, held_out)
                 settings, by = config.stream(dataset.fps, 1.0), config.select_by
                 result = validate(
                     task.name, videos, scores, dataset.labels, settings, select_by=by, obd=config.obd
@@ -175,7 +169,7 @@ def train(
         made = None
         if processes.is_first and report:
             watcher.say("validating the best epoch, and the anticipators that need no training")
-            made = make_report(config, dataset, task, best, held_out, device, progress)
+            made = make_report(config, dataset, task, best, held_out, progress)
             task.save(out / MODEL, best, dataset, made.results[0].threshold)
             write_training_report(made, out)
             for line in made.values["findings"]:

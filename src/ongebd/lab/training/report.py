@@ -61,14 +61,13 @@ def make_report(
     task: Task,
     network: nn.Module,
     features: Features,
-    device: torch.device,
     progress: Progress,
 ) -> Report:
     """Validate the network and the naive anticipators on all validation videos, which have the features."""
-    videos, settings = dataset.validation, config.stream(dataset.fps, PAPER_TAU)
-    judged = {task.name: (task.scores(network, videos, features, device), config.obd)}
+    videos, settings, device = dataset.validation, config.stream(dataset.fps, PAPER_TAU), features.device
+    judged = {task.name: (task.scores(network, videos, features), config.obd)}
     for name in NAIVE:
-        errors = errors_of_naive(name, videos, features, device, window=config.window, metric=config.metric)
+        errors = errors_of_naive(name, videos, features, window=config.window, metric=config.metric)
         judged[name] = errors, config.obd or config.method != ESTIMATOR
     if config.method != ESTIMATOR:  # the other head on the same scores shows the model's share
         judged[f"{task.name}, {'threshold' if config.obd else 'OBD'}"] = judged[task.name][0], not config.obd

@@ -48,10 +48,7 @@ def frame_errors(model: ConsistentEventAnticipator, frames: Tensor) -> Tensor:
 
 
 def errors_of_model(
-    model: ConsistentEventAnticipator,
-    videos: Sequence[LabelledVideo],
-    features: Features,
-    device: torch.device,
+    model: ConsistentEventAnticipator, videos: Sequence[LabelledVideo], features: Features
 ) -> list[FloatArray]:
     """ε of each frame of each video by a network, (T,), in float32 like the stream.
 
@@ -59,14 +56,13 @@ def errors_of_model(
     """
     with _evaluating(model):
         window = model.config.window
-        return _errors(lambda frames, _: frame_errors(model, frames), videos, features, device, window)
+        return _errors(lambda frames, _: frame_errors(model, frames), videos, features, window)
 
 
 def errors_of_naive(
     name: Naive,
     videos: Sequence[LabelledVideo],
     features: Features,
-    device: torch.device,
     *,
     window: int,
     metric: Metric = "cosine",
@@ -86,16 +82,12 @@ def errors_of_naive(
             total = total + part * (back <= known).unsqueeze(-1)
         return prediction_errors(frames[:, window:], total / known.unsqueeze(-1), metric)
 
-    return _errors(errors, videos, features, device, window)
+    return _errors(errors, videos, features, window)
 
 
 @torch.no_grad()
 def _errors(
-    errors: FramesToErrors,
-    videos: Sequence[LabelledVideo],
-    features: Features,
-    device: torch.device,
-    window: int,
+    errors: FramesToErrors, videos: Sequence[LabelledVideo], features: Features, window: int
 ) -> list[FloatArray]:
     tape = build_tape(videos, window=window, region=0, run=_RUN)
     span = np.arange(tape.frames_in_run)
@@ -106,7 +98,7 @@ def _errors(
     for group, frames in zip(groups, features.stream(rows), strict=True):
         places = group[:, None] + span[window:]  # (S, run)
         lead = tape.lead[places]
-        found = errors(frames, torch.from_numpy(lead).to(device)).double().cpu().numpy()
+        found = errors(frames, torch.from_numpy(lead).to(features.device)).double().cpu().numpy()
         out[tape.rows[places][lead >= 0]] = found[lead >= 0]
     return np.split(out, np.cumsum([len(video) for video in videos])[:-1])
 

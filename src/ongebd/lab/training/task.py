@@ -60,9 +60,7 @@ class Task(ABC):
         """The network's loss, called like `Objective.forward`."""
 
     @abstractmethod
-    def scores(
-        self, network: Any, videos: Sequence[LabelledVideo], features: Features, device: torch.device
-    ) -> list[FloatArray]:
+    def scores(self, network: Any, videos: Sequence[LabelledVideo], features: Features) -> list[FloatArray]:
         """The score of each frame of each video, (T,); NaN for the first of each stretch."""
 
     @abstractmethod
@@ -124,13 +122,9 @@ class EstimatorTask(Task):
         return Objective(network, self.config)
 
     def scores(
-        self,
-        network: ConsistentEventAnticipator,
-        videos: Sequence[LabelledVideo],
-        features: Features,
-        device: torch.device,
+        self, network: ConsistentEventAnticipator, videos: Sequence[LabelledVideo], features: Features
     ) -> list[FloatArray]:
-        return errors_of_model(network, videos, features, device)
+        return errors_of_model(network, videos, features)
 
     def write(self, folder: Path, network: ConsistentEventAnticipator) -> None:
         """Write the ONNX file too, if `onnx` is installed."""
@@ -223,13 +217,8 @@ class BaselineTask(Task):
         return BaselineObjective(network)
 
     def scores(
-        self,
-        network: OnlineNetwork[Any],
-        videos: Sequence[LabelledVideo],
-        features: Features,
-        device: torch.device,
+        self, network: OnlineNetwork[Any], videos: Sequence[LabelledVideo], features: Features
     ) -> list[FloatArray]:
-        del device
         return probabilities_of_baseline(network, videos, features)
 
     def write(self, folder: Path, network: OnlineNetwork[Any]) -> None:
