@@ -178,7 +178,7 @@ def out_of_fold(
     *,
     delay: float = 0.0,
     extra: Callable[[int], Sequence[RatedClip]] = lambda _fold: (),
-    beside: Callable[[int], Sequence[RatedClip]] = lambda _fold: (),
+    also: Callable[[int], Sequence[RatedClip]] = lambda _fold: (),
     seed: int = 0,
     threads: int = 1,
 ) -> dict[str, npt.NDArray[np.float64]]:
@@ -190,7 +190,7 @@ def out_of_fold(
         config: How trees are grown.
         delay: Seconds of look-ahead of this view.
         extra: More clips to learn from (composites) when a fold is scored.
-        beside: More clips to score with a fold: what was made of its clips.
+        also: More clips to score with a fold: what was made of its clips.
         seed: Of the trees.
         threads: Of LightGBM.
 
@@ -201,7 +201,7 @@ def out_of_fold(
     for fold in sorted(set(fold_of.values())):
         others = [clip for clip in clips if fold_of[clip.name] != fold]
         members = grow([*others, *extra(fold)], config, delay=delay, seed=seed, threads=threads)
-        for clip in [*(clip for clip in clips if fold_of[clip.name] == fold), *beside(fold)]:
+        for clip in [*(clip for clip in clips if fold_of[clip.name] == fold), *also(fold)]:
             predicted = [np.asarray(member.predict(clip.inputs, num_threads=threads)) for member in members]
             scores[clip.name] = np.mean(predicted, axis=0)
     return scores

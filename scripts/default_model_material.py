@@ -275,7 +275,7 @@ def composites_of(
 
 
 def composite_clips(folder: Path, kind: str, work: Path) -> Iterable[Made]:
-    """Composites as clips with one rater, who is always right."""
+    """Composites as clips with one rater that is always right."""
     for video in read_composites(folder).videos.values():
         times, cues = cues_of(Path(video.path), work)
         boundaries = np.array([each.time for each in video.boundaries])

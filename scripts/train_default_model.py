@@ -112,7 +112,7 @@ def out_of_fold_by(material: Material, judge: Judge, delay: int) -> Scores:
                 judge.config,
                 delay=delay / FPS,
                 extra=lambda fold: judge.made(material, without=fold),
-                beside=material.scored_with,
+                also=material.scored_with,
                 threads=2,
             ).items()
         }

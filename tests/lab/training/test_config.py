@@ -52,55 +52,31 @@ def test_yaml_numbers_without_a_point_are_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("- 1", "setting: value"),
+        ("a: [", "not YAML"),
         ("learning_rate: 1", "unknown setting 'learning_rate'"),
         ("residul: true", "did you mean residual"),
-        ("epochs: many", "epochs must be a whole number"),
         ("epochs: 1.5", "epochs must be a whole number"),
         ("balanced: 7", "balanced must be true or false"),
         ("dataset: cats", "dataset must be one of auto"),
-        ("- 1", "setting: value"),
-        ("a: [", "not YAML"),
-        ("batch: 500", "multiple of run"),
-        ("validation_share: 0", "validation_share"),
-        ("{est: false, rest: false}", "set obd to false"),
-        ("lr: 0", "lr must be above 0"),
-        ("warmup: 1", "warmup"),
-        ("heads: 7", "multiple of heads"),
-    ],
-)
-def test_a_mistake_in_a_file_is_said_in_one_line(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "c.yaml").write_text(text)
-    with pytest.raises(ConfigError, match=message):
-        read_config(tmp_path / "c.yaml")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("select_by: absolut 0.25", "select_by must be one of average"),
-        ("min_gap: -1", "min_gap must be at least 0"),
-        ("max_run: -0.5", "max_run must be at least 0"),
-        ("near: -0.1", "near must be at least 0"),
         ("near: .inf", "near must be a finite number"),
-        ("lr: .inf", "lr must be a finite number"),
-        ("alpha: .nan", "alpha must be a finite number"),
-        ("epochs: .inf", "epochs must be a whole number, not inf"),
-        ("epochs: .nan", "epochs must be a whole number, not nan"),
-        ("tau: .inf", "tau must be a finite number"),
-        ("tau: 0", "tau must be above 0"),
-        ("min_error: 1.5", "min_error must be at least 0 and at most 1"),
-        ("min_std: -1", "min_std"),
-        ("delta: 200000", "delta must be at least 2 and at most 100000"),
-        ("delta: 100000000000000000000000", "delta must be at least 2 and at most 100000"),
-        ("delta: 1", "delta must be at least 2"),
-        ("window: 5000", "window must be at least 1 and at most 4096"),
+        ("lr: 0", "lr must be above 0"),
         ("seed: 10000000000000000000000", "seed must be at least 0 and at most"),
+        # One setting doesn't fit another one, or only its user refuses it.
+        ("batch: 500", "multiple of run"),
+        ("heads: 7", "multiple of heads"),
         ("dropout: 1", "dropout must be at least 0 and below 1"),
+        ("{est: false, rest: false}", "set obd to false"),
+        ("select_by: absolut 0.25", "select_by must be one of average"),
+        # Only a stream would refuse these, after hours of training.
+        ("warmup: 1", "warmup"),
+        ("tau: 0", "tau must be above 0"),
+        ("min_gap: -1", "min_gap must be at least 0"),
+        ("min_error: 1.5", "min_error must be at least 0 and at most 1"),
+        ("delta: 200000", "delta must be at least 2 and at most 100000"),
     ],
 )
-def test_what_only_a_stream_would_refuse_after_hours_is_refused_at_once(
-    tmp_path: Path, text: str, message: str
-) -> None:
+def test_a_mistake_in_a_file_is_one_line_before_any_training(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "c.yaml").write_text(text)
     with pytest.raises(ConfigError, match=message):
         read_config(tmp_path / "c.yaml")
@@ -145,18 +121,6 @@ def test_a_word_that_yaml_takes_for_a_truth_value_is_the_word_where_it_is_an_opt
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.yaml: No such file or directory; check the path"):
         read_config(tmp_path / "nowhere.yaml")
-
-
-def test_text_from_the_command_line_becomes_the_settings_type() -> None:
-    changes = {"residual": "true", "tau": "2.5", "width": "none", "run": "16", "metric": "l2"}
-    config = TrainConfig(width=8, heads=1).changed(changes)
-    assert (config.residual, config.tau, config.width, config.run, config.metric) == (
-        True,
-        2.5,
-        None,
-        16,
-        "l2",
-    )
 
 
 def test_every_setting_is_described_in_the_guide() -> None:

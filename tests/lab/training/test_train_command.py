@@ -79,18 +79,14 @@ def test_export_writes_the_file_again(store: Path, capsys: pytest.CaptureFixture
     assert "wrote" in capsys.readouterr().err
 
 
-def test_curves_are_written_for_tensorboard(store: Path) -> None:
-    assert run(store, settings=SMALL[:-1]) == 0
-    assert list((store.parent / "out" / "tensorboard").glob("events.*"))
-
-
-def test_a_yaml_file_sets_and_the_command_line_goes_before_it(store: Path) -> None:
-    file = store.parent / "c.yaml"
+def test_the_command_line_overrides_a_yaml_file_and_curves_are_written(store: Path) -> None:
+    file, out = store.parent / "c.yaml", store.parent / "out"
     file.write_text("epochs: 7\nresidual: true\n")
-    assert run(store, str(file)) == 0
-    written = (store.parent / "out" / "config.yaml").read_text()
+    assert run(store, str(file), settings=SMALL[:-1]) == 0
+    written = (out / "config.yaml").read_text()
     assert "epochs: 1\n" in written
     assert "residual: true\n" in written
+    assert list((out / "tensorboard").glob("events.*"))
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ class Delays:
 
 
 def measure_delays(comparison: Comparison, tolerance: float = DELAY_TOLERANCE) -> Delays | None:
-    """The delay of each matched detection, against the annotator whom the rule chooses at the tolerance.
+    """The delay of each matched detection, against the annotator that the rule chooses at the tolerance.
 
     None if the predictions don't contain the times of their decisions.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -20,8 +20,11 @@ from ongebd.lab.evaluation.relative_distance import THRESHOLDS
 from ongebd.lab.evaluation.report_tables import system_names
 from ongebd.lab.evaluation.report_values import Values, systems_in
 
+Style = tuple[str, str, str]
+"""Colour, mark and line of a system."""
+
 # Okabe and Ito's colours, which colour-blind readers can tell apart; each line has its own style or mark too.
-_SYSTEMS = (("#0072B2", "o", "-"), ("#D55E00", "s", "--"))
+_STYLES: tuple[Style, ...] = (("#0072B2", "o", "-"), ("#D55E00", "s", "--"))
 _FLOORS = {"clock": ("#E69F00", "--"), "uniform": ("#999999", "-."), "random": ("#999999", ":")}
 _CEILING = "#009E73"
 
@@ -62,15 +65,16 @@ def _legend(axes: Axes, place: Literal["lower right", "upper left", "upper right
     axes.legend(fontsize=8, loc=place, frameon=True, framealpha=0.9, edgecolor="none")
 
 
-def _names(report: Values) -> list[str]:
-    """Of the systems. A space keeps matplotlib from hiding labels that begin with an underscore."""
-    names = [shortened(name, 34) for name in system_names(report)]
-    return [f" {name}" if name.startswith("_") else name for name in names]
+def _systems(report: Values) -> Iterator[tuple[str, Values, Style]]:
+    """Name, values and style of each system."""
+    for name, system, style in zip(system_names(report), systems_in(report), _STYLES, strict=False):
+        short = shortened(name, 34)  # a space keeps matplotlib from hiding names that begin with "_"
+        yield f" {short}" if short.startswith("_") else short, system, style
 
 
-def _draw_f1(axes: Axes, x: Sequence[float], rows: Sequence[Values], name: str, place: int) -> None:
+def _draw_f1(axes: Axes, x: Sequence[float], rows: Sequence[Values], name: str, style: Style) -> None:
     """F1 of a system with its interval."""
-    colour, mark, _ = _SYSTEMS[place]
+    colour, mark, _ = style
     axes.plot(x, [row["f1"] for row in rows], color=colour, marker=mark, linewidth=2, label=name)
     intervals = [row["f1_interval"] for row in rows]
     if None not in intervals:
@@ -84,9 +88,9 @@ def _threshold_figure(report: Values) -> Figure:
     for (human, each), line in zip(report["human"].items(), ("-", "--"), strict=False):
         f1 = list(each["curve"]["relative"].values())
         axes.plot(THRESHOLDS, f1, color=_CEILING, linestyle=line, label=ceiling_name(human))
-    for place, (name, system) in enumerate(zip(_names(report), systems_in(report), strict=True)):
+    for name, system, style in _systems(report):
         rows = [system["relative"][str(threshold)] for threshold in THRESHOLDS]
-        _draw_f1(axes, THRESHOLDS, rows, name, place)
+        _draw_f1(axes, THRESHOLDS, rows, name, style)
     for floor, each in report["floors"].items():
         colour, line = _FLOORS[floor]
         detail = f" ({each['figures']['average']['detail']})" if floor == "clock" else ""
@@ -108,10 +112,10 @@ def _allowed_delay_figure(report: Values) -> Figure:
     )
     places = range(len(ALLOWED_DELAYS) + 1)
     clock: list[float] = []
-    for place, (name, system) in enumerate(zip(_names(report), systems_in(report), strict=True)):
+    for name, system, style in _systems(report):
         within = system["f1_within_delay"]
         if "rows" in within:
-            _draw_f1(axes, places, list(within["rows"].values()), name, place)
+            _draw_f1(axes, places, list(within["rows"].values()), name, style)
             clock = list(within["clock"].values())  # the same for both systems
     colour, line = _FLOORS["clock"]
     detail = report["floors"]["clock"]["figures"]["absolute 0.5"]["detail"]
@@ -134,7 +138,7 @@ def _delay_histogram(report: Values, delays: Sequence[Delays | None]) -> Figure:
     everything = np.concatenate([[-DELAY_TOLERANCE, DELAY_TOLERANCE], *known])
     first, last = int(np.floor(everything.min() * 10)), int(np.floor(everything.max() * 10)) + 1
     bins = [step / 10 for step in range(first, last + 1)]
-    for name, each, (colour, _, line) in zip(_names(report), delays, _SYSTEMS, strict=False):
+    for (name, _, (colour, _, line)), each in zip(_systems(report), delays, strict=True):
         if each is None:
             continue
         label = f"{name} (n = {len(each.seconds)})"

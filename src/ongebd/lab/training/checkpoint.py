@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import random
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.optim import Optimizer
@@ -113,10 +111,3 @@ class Checkpoint:
 
 def _short(problem: Exception) -> str:
     return " ".join(str(problem).split())[:200]
-
-
-def seed_everything(seed: int) -> None:
-    """Seed all generators: weights, dropout, and what libraries draw."""
-    random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002 - for libraries; our own draws have their own generators
-    torch.manual_seed(seed)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ongebd.errors import ConfigError, MissingExtraError, os_errors
 from ongebd.lab.training.batches import Batch, BatchLoader, place_features
-from ongebd.lab.training.checkpoint import Checkpoint, Progress, seed_everything
+from ongebd.lab.training.checkpoint import Checkpoint, Progress
 from ongebd.lab.training.config import TrainConfig, write_config
 from ongebd.lab.training.dataset import DataIdentity, Dataset, open_dataset
 from ongebd.lab.training.processes import Processes, StepFunction, joined, precision, prepared
@@ -105,7 +105,7 @@ def train(
             )
 
         # The network, new or from the checkpoint.
-        seed_everything(config.seed)
+        torch.manual_seed(config.seed)  # weights and dropout
         torch.set_float32_matmul_precision("high" if device.type == "cuda" else "highest")
         task = task_of(config)
         model = task.network(dataset.dim).to(device).train()

@@ -1,4 +1,4 @@
-"""The anticipator as an ONNX file for the CPU runtime. Needs `onnx` beside torch.
+"""The anticipator as an ONNX file for the CPU runtime. Needs `onnx` and torch.
 
 The graph is written layer by layer instead of traced. So it needs only `onnx`, doesn't depend on torch's
 version, and constants are folded into it: the projected token, the positions, and the scale of the attention.
