@@ -72,7 +72,7 @@ def test_nothing_is_written_unasked(capsys, tmp_path, monkeypatch):
         (["--streams", ""], "--streams has an empty value"),
         (["--device", "tpu"], "--device must be cpu, cuda or cuda:N"),
         (["--device", "cuda:77"], "cuda:77|torch is not installed"),
-        (["--runtime", "tensorrt"], "runtime must be onnxruntime or openvino"),
+        (["--device", "openvino:int4"], "int4"),
         (["--precision", "bfloat16"], "openvino"),
         (["--repeats", "0"], "--repeats must be at least 1"),
         (["--repeats", "1.5"], "must be a whole number"),

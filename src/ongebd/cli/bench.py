@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from ongebd.cli.progress import Progress
 from ongebd.cli.tables import print_tables
+from ongebd.detector.models import runtime_of
 from ongebd.lab.benchmark import Bench, BenchPlan
 from ongebd.lab.benchmark.plan import parse_methods, parse_streams
 from ongebd.lab.benchmark.report import bench_tables, headline, write_bench
@@ -22,7 +23,6 @@ def bench(
     *,
     methods: str | None = None,
     device: str = "cpu",
-    runtime: str = "onnxruntime",
     precision: str | None = None,
     streams: str | None = None,
     video: Path | None = None,
@@ -44,12 +44,9 @@ def bench(
         Comma-separated names, as in `ongebd models`, without FOLDER for random weights. [the default model,
         window-mean, persistence, the paper's five, PySceneDetect and TransNetV2]
     device
-        cpu, cuda or cuda:N.
-    runtime
-        What runs networks on the CPU: onnxruntime or openvino.
+        cpu, openvino, openvino:bfloat16, cuda or cuda:N.
     precision
-        Number format of the networks. CPU: float32, or bfloat16 with openvino; GPU: float16, bfloat16 or
-        float32. [CPU: float32, GPU: float16]
+        Number format of the networks on a GPU: float16, bfloat16 or float32. [float16]
     streams
         Numbers of parallel streams, comma-separated; 0 for none. [CPU: 1,4,16, GPU: 1,16,64,256]
     video
@@ -67,12 +64,15 @@ def bench(
     """  # noqa: D405, D411, D416 - `methods` is a parameter, not a section
     if out is not None:
         check_folder(out)
+    runtime, cpu_precision = runtime_of(device)
+    if runtime is not None:
+        device = "cpu"
     many = streams if streams is not None else CPU_STREAMS if device == "cpu" else GPU_STREAMS
     plan = BenchPlan(
         methods=None if methods is None else parse_methods(methods),
         device=device,
-        runtime=runtime,
-        precision=precision,
+        runtime=runtime or "onnxruntime",
+        precision=precision or cpu_precision,
         streams=() if many.strip() == "0" else parse_streams(many),
         video=video,
         repeats=repeats,
