@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ongebd import StreamConfig, load
 from ongebd.errors import ConfigError
 
-WINDOW_MEAN, IMMEDIATE = load("window-mean"), load("immediate")
+WINDOW_MEAN, IMMEDIATE, HALF_SECOND = load("window-mean"), load("immediate"), load("half-second")
 within = st.floats(0.001, 0.999)
 
 
@@ -19,7 +19,7 @@ within = st.floats(0.001, 0.999)
 def test_higher_never_asks_for_more_of_a_boundary(one, other):
     low, high = sorted((one, other))
     assert WINDOW_MEAN.configured(sensitivity=low).tau >= WINDOW_MEAN.configured(sensitivity=high).tau
-    for model in (IMMEDIATE, load("half-second")):
+    for model in (IMMEDIATE, HALF_SECOND):
         thresholds = [model.configured(sensitivity=s).threshold for s in (low, high)]
         assert thresholds[0] >= thresholds[1] > 0
         assert thresholds[0] < 1
@@ -77,6 +77,7 @@ def test_what_is_set_holds_over_a_default_of_the_other():
         ("window-mean", {"rearm": 0.1}, "window-mean doesn't use rearm"),
         ("window-mean", {"head": "threshold", "threshold": 0.3, "delta": 9}, "window-mean doesn't use delta"),
         ("clock", {"tau": 99}, "clock doesn't use tau; its head, threshold, uses threshold"),
+        ("immediate", {"min_std": 0.0}, "immediate doesn't use min_std"),
         ("immediate", {"sensitivity": 0}, "sensitivity must be"),
         ("immediate", {"sensitivity": float("nan")}, "sensitivity must be"),
         ("immediate", {"rearm": 0}, "rearm must be above 0 and at most 1"),

@@ -30,17 +30,12 @@ class Attention(nn.Module):
         self.out = nn.Linear(width, width)
 
     def forward(self, asking: Tensor, memory: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Each asking token's mean of the memory.
+        """Each asking token's mean of the memory: (B, Q, W) and (B, M, W) → (B, Q, W).
 
-        Args:
-            asking: (B, Q, W).
-            memory: (B, M, W).
-            mask: True where a token may be seen, (Q, M) or (B, 1, 1, M).
-
-        Returns:
-            (B, Q, W).
+        `mask` is True where a token may be seen, (Q, M) or (B, 1, 1, M).
         """
-        query, key, value = (self.split(project(x)) for project, x in self._projected(asking, memory))
+        query = self.split(self.query(asking))
+        key, value = self.split(self.key(memory)), self.split(self.value(memory))
         dropout = self.dropout if self.training else 0.0
         seen = functional.scaled_dot_product_attention(query, key, value, mask, dropout)
         out: Tensor = self.out(seen.transpose(1, 2).flatten(2))
@@ -50,9 +45,6 @@ class Attention(nn.Module):
         """(B, N, W) → (B, H, N, W/H)."""
         batch, tokens, width = x.shape
         return x.view(batch, tokens, self.heads, width // self.heads).transpose(1, 2)
-
-    def _projected(self, asking: Tensor, memory: Tensor) -> tuple[tuple[nn.Module, Tensor], ...]:
-        return (self.query, asking), (self.key, memory), (self.value, memory)
 
 
 class DecoderLayer(nn.Module):

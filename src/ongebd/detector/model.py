@@ -84,7 +84,7 @@ class Model:
         used = self.settings(filled.head_name)
         for setting in fields(StreamConfig):
             value = getattr(asked, setting.name)
-            if setting.name in used or value in (None, False, getattr(self.defaults, setting.name)):
+            if setting.name in used or value is None or value == getattr(self.defaults, setting.name):
                 continue
             others = ", ".join(HEAD_SETTINGS[filled.head_name])
             raise ConfigError(
