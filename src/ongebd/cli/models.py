@@ -1,4 +1,4 @@
-"""`ongebd models`: what can be named after --model."""
+"""`ongebd models`: the methods for --model."""
 
 from __future__ import annotations
 

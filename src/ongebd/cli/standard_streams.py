@@ -1,4 +1,4 @@
-"""Standard output and error that may be closed, full or gone: nothing is lost without a word."""
+"""Standard output and error that may be closed, full or gone: no result is lost silently."""
 
 from __future__ import annotations
 
@@ -10,21 +10,17 @@ import sys
 
 
 class ClosedOutput(io.TextIOBase):
-    """Stands where standard output was closed (`>&-`): whoever writes to it hears of it."""
+    """Replaces a closed standard output (`>&-`): writing to it fails."""
 
     name = "<stdout>"
     encoding = "utf-8"
 
     def write(self, _text: str) -> int:
-        """Refuse."""
         raise OSError(errno.EBADF, "it is closed")
 
 
 def fill_closed_streams() -> None:
-    """Open what the caller closed of the three standard streams.
-
-    Otherwise the next file opened would be standard output, and what libraries print would land in it.
-    """
+    """Reopen closed standard streams; otherwise the next file would become standard output."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -38,7 +34,7 @@ def fill_closed_streams() -> None:
 
 
 def leave_output() -> None:
-    """Turn standard output to nowhere: it is gone, and the interpreter must not trip over it at its end."""
+    """Discard standard output, which is gone, so that the interpreter can exit without an error."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if isinstance(sys.stdout, ClosedOutput):
@@ -48,7 +44,7 @@ def leave_output() -> None:
 
 
 def say(line: str) -> None:
-    """Print one line to standard error. If even that is gone, there is nobody to tell."""
+    """Print one line to standard error, if it still exists."""
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(f"{line}\n")  # at once, so that no other thread's line comes between
+        sys.stderr.write(f"{line}\n")  # in one piece, so that threads do not mix their lines
         sys.stderr.flush()

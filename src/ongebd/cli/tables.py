@@ -13,23 +13,15 @@ from rich.text import Text
 from ongebd.common.tables import Table
 
 UNBOUNDED = 160
-"""Columns where the output is no terminal."""
+"""Width if the output is not a terminal, columns."""
 
-_FRAME = 3  # columns that a cell has around it
+_FRAME = 3  # columns around a cell
 
 
 def print_tables(tables: Sequence[Table], last: str) -> None:
-    """Print tables with their notes, and a last line.
+    """Print tables with their notes, then a last line; nothing in them is read as markup.
 
-    Names of files stand in them: nothing is taken for markup. A table that is too wide for the terminal is
-    cut between its columns, not within words.
-
-    Args:
-        tables: What to print.
-        last: The line below all.
-
-    Raises:
-        OSError: Standard output cannot be written to.
+    A table that is too wide for the terminal is split between its columns.
     """
     console = Console(width=None if sys.stdout.isatty() else UNBOUNDED)
     with console.capture() as captured:
@@ -43,7 +35,7 @@ def print_tables(tables: Sequence[Table], last: str) -> None:
                 console.print(Text(note, "dim"))
             console.print()
         console.print(Text(last, "bold"))
-    # Not by rich: it ends the program by itself where the reader has gone away.
+    # Not by rich, which ends the program if the reader has gone away.
     text = captured.get()
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
@@ -51,7 +43,7 @@ def print_tables(tables: Sequence[Table], last: str) -> None:
 
 
 def _print_facts(table: Table, console: Console) -> None:
-    """Pairs of a name and a text: as a table, or where a word is too long for that, one below the other."""
+    """Pairs of a name and a text: as a table, or as lines if a word is too long for a table."""
     names = max(cell_len(row[0]) for row in table.texts)
     word = max((cell_len(word) for row in table.texts for word in row[1].split()), default=0)
     if names + word + 2 * _FRAME + 1 <= console.width:
@@ -63,7 +55,7 @@ def _print_facts(table: Table, console: Console) -> None:
 
 
 def _fitting(table: Table, width: int) -> Iterator[RichTable]:
-    """The table, or parts of it with some of the columns each and the first one in all."""
+    """The table, or parts of it that each have the first column and some of the others."""
     cells = list(zip(table.header, *table.texts, strict=True))
     widths = [max(map(cell_len, column)) for column in cells]
     words = max(cell_len(word) for cell in cells[0] for word in [*cell.split(), ""])
