@@ -69,7 +69,9 @@ class Staging:
         self.control: npt.NDArray[np.float64] = (
             self.up[: self.control_bytes].view(torch.float64).view(most, len(CONTROL)).numpy()
         )
-        self.pictures = self.up[self.control_bytes :].view(engine.pictures.shape)
+        self.picture_rows = self.up[self.control_bytes :].view(engine.pictures.shape)
+        self.pictures: ImageU8 = self.picture_rows.numpy()
+        self.picture_bytes = engine.pictures[0].numel()
         self.verdicts: npt.NDArray[np.float64] = self.down.numpy()
         self.on_device = torch.zeros_like(self.up, device=device) if engine.graphs and most > DIRECT else None
         self._addresses_up = torch.zeros(most, dtype=torch.int64, pin_memory=pinned)
@@ -181,7 +183,7 @@ class Uploader:
         self._copy(staging, [item.pixels for item in given[:copied] if item.pixels is not None])
         engine, beside = self._engine, self._up if len(given) > DIRECT else None
         target = engine.uploaded if beside is None or staging.on_device is None else staging.on_device
-        start, length = staging.control_bytes, staging.pictures[0].numel()
+        start, length = staging.control_bytes, staging.picture_bytes
         with nullcontext() if beside is None else torch.cuda.stream(beside):
             part = slice(start, start + copied * length)
             target[part].copy_(staging.up[part], non_blocking=True)
@@ -209,13 +211,13 @@ class Uploader:
 
     def _copy(self, staging: Staging, pictures: Sequence[ImageU8]) -> None:
         if len(pictures) <= _COPIED_ALONE:
-            for row, picture in zip(staging.pictures.numpy(), pictures, strict=False):
+            for row, picture in zip(staging.pictures, pictures, strict=False):
                 row[...] = picture
             return
         size = -(-len(pictures) // self._shares)
         parts = [slice(first, first + size) for first in range(0, len(pictures), size)]
         for _ in self._threads.map(
-            _copy_rows, [staging.pictures[part] for part in parts], [pictures[part] for part in parts]
+            _copy_rows, [staging.picture_rows[part] for part in parts], [pictures[part] for part in parts]
         ):
             pass
 
