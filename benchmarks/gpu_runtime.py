@@ -141,7 +141,6 @@ def paced(model: Model, options: argparse.Namespace) -> None:
             "given": counts.submitted + no_slot,
             "decided": counts.decided,
             "dropped": counts.dropped + no_slot,
-            "failed producers": sum(child.exitcode != 0 for child in children),
             "frames/s": round(counts.decided / took, 1),
             "latency, ms": {
                 name: round(1e3 * at, 1) for name, at in percentiles(sorted(filter(None, waits))).items()

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 import ongebd
-from ongebd.backbones.base import squash
-from ongebd.common.geometry import Squash
 from ongebd.errors import FeatureError
 from ongebd.estimator.cues import Context, CueStream, cue_names
 from ongebd.estimator.cues.stream import LUMA_DIM
@@ -20,8 +18,6 @@ torch = pytest.importorskip("torch")
 
 from ongebd.pool.gpu import DeviceStream, GpuRuntime  # noqa: E402
 from ongebd.pool.gpu.learned import BatchedLearned, DeviceForest  # noqa: E402
-from ongebd.pool.gpu.networks import device_network  # noqa: E402
-from ongebd.pool.gpu.resize import plan_crop, resized  # noqa: E402
 
 NETWORK_DIM = 1280
 DIM = NETWORK_DIM + LUMA_DIM
@@ -67,19 +63,6 @@ def ends(boundary):
     return boundary and (boundary.time, boundary.onset, boundary.decided)
 
 
-@pytest.fixture
-def one_group():
-    """A model that looks at one group of cues alone, the numbers of its inputs folded into what there is."""
-
-    def make(group: str) -> LearnedModel:
-        whole = learned_model("immediate")
-        facts = replace(whole.facts, groups=(group,))
-        inputs = 5 * len(cue_names([group]))
-        return LearnedModel(facts, replace(whole.forest, feature=whole.forest.feature % inputs))
-
-    return make
-
-
 @pytest.mark.parametrize("device", DEVICES)
 def test_cues_and_their_context_are_those_of_the_cpu(device):
     batched = BatchedLearned(learned_model("immediate"), DIM, torch.device(device))
@@ -105,19 +88,18 @@ def test_cues_and_their_context_are_those_of_the_cpu(device):
                 rows[1] = empty[0]
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("group", ["horizons", "windows", "motion"])
-def test_one_group_of_cues_alone_is_what_it_is_on_the_cpu(one_group, group, device):
-    model = one_group(group)
-    batched, wanted = BatchedLearned(model, DIM, torch.device(device)), LearnedScorer(model, DIM)
+def test_a_model_may_look_at_one_group_of_cues():
+    whole = learned_model("immediate")
+    inputs = 5 * len(cue_names(["windows"]))
+    forest = replace(whole.forest, feature=whole.forest.feature % inputs)
+    model = LearnedModel(replace(whole.facts, groups=("windows",)), forest)
+    batched, wanted = BatchedLearned(model, DIM, torch.device("cpu")), LearnedScorer(model, DIM)
     state = batched.empty
     for n, feature in enumerate(features(4, 60)):
-        there = torch.from_numpy(feature)[None].to(device)
-        said, known, state = batched.step(there, state, (), torch.tensor([n], device=device))
+        said, known, state = batched.step(torch.from_numpy(feature)[None], state, (), torch.tensor([n]))
         score = wanted.update(feature, n / 24)
-        if score is not None:
-            assert float(said[0, 0]) == pytest.approx(score, abs=within(device))
         assert known.all()
+        assert score is None or float(said[0, 0]) == pytest.approx(score, abs=1e-3)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -226,32 +208,6 @@ def test_the_discriminator_may_decide_on_their_scores():
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_the_whole_picture_is_seen_as_on_the_cpu(device, make_scene):
-    backbone = ongebd.load("immediate").backbone
-    frames = np.stack([backbone.crop(make_scene(seed)) for seed in range(2)])
-    network = device_network(backbone, torch.device(device), torch.float32)
-    # The runtime forbids TF32 where float32 is asked for; a bare network must be told.
-    with torch.inference_mode(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
-        ours = network(torch.from_numpy(frames).to(device)).cpu().numpy()
-    wanted = backbone.embed(frames)
-    np.testing.assert_allclose(ours[:, NETWORK_DIM:], wanted[:, NETWORK_DIM:], atol=1e-4)
-    difference = np.linalg.norm(ours[:, :NETWORK_DIM] - wanted[:, :NETWORK_DIM])
-    assert difference < 1e-4 * np.linalg.norm(wanted[:, :NETWORK_DIM])
-
-
-@pytest.mark.parametrize("size", [(720, 1280), (256, 455), (176, 144), (300, 257), (100, 100)])
-def test_squashing_is_swscales_to_rounding(size, make_scene):
-    shot = make_scene(1, size[1], size[0])
-    plan = plan_crop(*size, Squash(224, 224), 224)
-    weights = [torch.from_numpy(w.copy()).float() for w in (plan.weights[0], plan.weights[1].T)]
-    ours = resized(torch.from_numpy(np.ascontiguousarray(plan.cut(shot)))[None], *weights)[0].numpy()
-    apart = np.abs(ours.astype(int) - squash(shot, 224, 224))
-    assert (apart > 1).mean() < 2e-4
-    assert apart.max() <= 2
-    assert apart.mean() < 0.05
-
-
-@pytest.mark.parametrize("device", DEVICES)
 def test_pictures_of_any_size_give_the_cpus_scores_nearly(device, make_scene):
     model = ongebd.load("immediate")
     runtime = GpuRuntime(
@@ -271,9 +227,8 @@ def test_pictures_of_any_size_give_the_cpus_scores_nearly(device, make_scene):
     runtime.close()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_pool_on_the_cpu_says_what_a_stream_says_alone(name):
-    model = ongebd.load(name)
+def test_a_pool_on_the_cpu_drains_what_a_look_ahead_held_back():
+    model = ongebd.load("half-second")
     alone = [model.stream() for _ in range(2)]
     given = [features(30 + n, 60) for n in range(2)]
     with ongebd.StreamPool(model) as pool:
@@ -289,9 +244,8 @@ def test_a_pool_on_the_cpu_says_what_a_stream_says_alone(name):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", NAMES)
-def test_a_pool_of_tensors_says_it_nearly(name, device):
-    model = ongebd.load(name)
+def test_a_pool_of_tensors_drains_it_at_the_end_of_an_epoch(device):
+    model = ongebd.load("half-second")
     options = {"max_streams": 2, "max_batch": 2, "compiles": False}
     runtime = GpuRuntime(model, device=device, precision="float32", **options)
     alone = model.stream()

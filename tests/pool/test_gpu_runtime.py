@@ -12,8 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ongebd
-from ongebd.backbones.base import resize_and_crop
-from ongebd.common.geometry import Fit
 from ongebd.detector import Model, StreamConfig
 from ongebd.errors import ConfigError, FeatureError
 from ongebd.estimator import BoundaryDiscriminator
@@ -21,8 +19,6 @@ from ongebd.pool.runtime import Work
 
 torch = pytest.importorskip("torch")
 
-from ongebd.backbones.efficientnet_lite0_network import EfficientNetLite0  # noqa: E402
-from ongebd.backbones.resnet50_network import ResNet50  # noqa: E402
 from ongebd.backbones.torch_backbone import TorchBackbone  # noqa: E402
 from ongebd.baselines.methods import make_network, network_shape  # noqa: E402
 from ongebd.baselines.naive import Persistence, WindowMean  # noqa: E402
@@ -31,10 +27,6 @@ from ongebd.estimator.anticipator import AnticipatorConfig, ConsistentEventAntic
 from ongebd.estimator.torch_anticipator import TorchAnticipator  # noqa: E402
 from ongebd.pool.gpu import DeviceStream, GpuRuntime  # noqa: E402
 from ongebd.pool.gpu.discriminator import judge  # noqa: E402
-from ongebd.pool.gpu.fused import FoldedResNet50  # noqa: E402
-from ongebd.pool.gpu.lite0 import FoldedEfficientNetLite0  # noqa: E402
-from ongebd.pool.gpu.networks import device_network  # noqa: E402
-from ongebd.pool.gpu.resize import plan_crop, resized  # noqa: E402
 
 DIM = 8
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
@@ -275,74 +267,6 @@ def test_the_discriminator_is_the_one_of_the_cpu(errors, tau, delta, floors, inl
         assert [bool(verdict.positive), bool(verdict.ready)] == [wanted.is_boundary, wanted.ready]
         numbers = [float(v) for v in (verdict.mean, verdict.std, verdict.threshold, verdict.z)]
         assert numbers == pytest.approx([wanted.mean, wanted.std, wanted.threshold, wanted.z], 1e-6, 1e-12)
-
-
-@pytest.mark.parametrize("size", [(720, 1280), (360, 640), (176, 144), (256, 455), (300, 257), (100, 100)])
-def test_resizing_is_swscales_to_rounding(size, make_scene):
-    shot = make_scene(1, size[1], size[0])
-    plan = plan_crop(*size, Fit(256), 224)
-    wanted = resize_and_crop(shot, 256, 224)
-    part = np.ascontiguousarray(plan.cut(shot))
-    if plan.weights is None:
-        np.testing.assert_array_equal(part, wanted)
-        return
-    weights = [torch.from_numpy(w.copy()).float() for w in (plan.weights[0], plan.weights[1].T)]
-    ours = resized(torch.from_numpy(part)[None], *weights)[0].numpy()
-    apart = np.abs(ours.astype(int) - wanted)
-    assert apart.max() <= 1
-    assert apart.mean() < 0.05
-
-
-def test_the_default_backbone_in_torch_is_the_one_in_onnx(make_scene):
-    backbone = ongebd.load("window-mean").backbone
-    frames = np.stack([backbone.crop(make_scene(seed)) for seed in range(2)])
-    network = device_network(backbone, torch.device("cpu"), torch.float32)
-    with torch.inference_mode():
-        ours = network(torch.from_numpy(frames)).numpy()
-    np.testing.assert_allclose(ours, backbone.embed(frames), atol=2e-5)
-
-
-def test_rounding_the_weights_of_the_default_backbone_shifts_little(make_scene):
-    frames = np.stack([ongebd.load("window-mean").backbone.crop(make_scene(seed)) for seed in range(3)])
-    pictures = (torch.from_numpy(frames).permute(0, 3, 1, 2).float() - 127) / 128
-    apart = []
-    for dtype in (torch.float16, torch.float32):  # the latter's biases are the file's own
-        folded = FoldedEfficientNetLite0(dtype)
-        with torch.inference_mode():
-            exact = EfficientNetLite0()(pictures)
-            for convolution in folded.network.convolutions:
-                convolution.weight.data = convolution.weight.half().float()
-            apart.append(float((folded(pictures) - exact).norm() / exact.norm()))
-    assert apart[0] < 0.5 * apart[1] < 0.01
-
-
-def test_folding_the_normalisation_changes_nothing_but_rounding():
-    torch.manual_seed(0)
-    network = ResNet50().eval()
-    for module in network.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
-            module.running_mean.normal_(0, 0.1)
-            module.running_var.uniform_(0.5, 1.5)
-    with torch.inference_mode():
-        pictures = torch.rand(1, 3, 64, 64)
-        wanted = network(pictures)
-        ours = FoldedResNet50(network)(pictures)
-    assert torch.allclose(ours, wanted, rtol=1e-4, atol=1e-5 * float(wanted.abs().max()))
-
-
-@needs_gpu
-@pytest.mark.parametrize(("precision", "within"), [("float32", 1e-4), ("float16", 8e-3), ("bfloat16", 6e-2)])
-def test_the_default_backbone_on_a_gpu_sees_the_same(make_scene, precision, within):
-    from ongebd.pool.gpu.cuda import tuned
-    from ongebd.pool.gpu.runtime import DTYPES
-
-    backbone = ongebd.load("window-mean").backbone
-    frames = np.stack([backbone.crop(make_scene(seed)) for seed in range(5)])
-    network = device_network(backbone, torch.device("cuda"), DTYPES[precision])
-    with torch.inference_mode(), tuned():
-        ours = network(torch.from_numpy(frames).cuda()).cpu().numpy()
-    wanted = backbone.embed(frames)
-    assert np.linalg.norm(ours - wanted) / np.linalg.norm(wanted) < within
 
 
 @pytest.mark.parametrize(
