@@ -52,7 +52,7 @@ class Report:
                 figures = [None if delays is None else delays.percentile(percent) for percent in (50.0, 90.0)]
                 cells += ["–" if value is None else f"{round(value, 2) + 0.0:+.2f}" for value in figures]
             lines.append([name, *(cell.replace("-", "−") for cell in cells)])
-        self.table(head, ["", "onset told, median", "p90", "centre decided, median", "p90"], lines)
+        self.table(head, ["", "onset known, median", "p90", "centre decided, median", "p90"], lines)
         self.data["delay"] = {line[0]: line[1:] for line in lines}
 
     def text(self) -> str:

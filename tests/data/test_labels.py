@@ -193,8 +193,8 @@ def test_an_empty_set_of_labels_is_refused() -> None:
 
 
 def test_the_official_tapos_set_has_1337_instances_and_3312_boundaries(shared: Path) -> None:
-    labels = read_labels(shared / "labels/tapos_gt_val.pkl", "tapos")
-    assert len(labels) == 1755
+    labels = read_labels(shared / "labels/tapos_gt_val.pkl")
+    assert (len(labels), labels.dataset, labels.notes) == (1755, "tapos", ())
     official = labels.restrict(read_ids(shared / "labels/tapos_official_val_ids.csv"), "official")
     assert (len(official), official.boundary_count) == (1337, 3312)
     lengths = [video.last_frame + 1 for video in official.videos.values() if video.last_frame is not None]
@@ -204,6 +204,7 @@ def test_the_official_tapos_set_has_1337_instances_and_3312_boundaries(shared: P
 def test_kinetics_minval_has_2000_videos_of_three_to_five_annotators(shared: Path) -> None:
     labels = read_labels(shared / "labels/k400_mr345_minval_min_change_duration0.3.pkl")
     assert labels.annotator_counts == {3: 42, 4: 82, 5: 1876}
+    assert (labels.dataset, len(labels.notes)) == ("kinetics-gebd", 1)
 
 
 INSTANCES = ["1y60SfvKbxY_s00002_79_481_81_895", "3w4nIw3vRTQ_s00020_5_112_10_524"]
@@ -238,16 +239,6 @@ def test_where_a_set_cannot_be_told_a_note_asks_for_it(
     assert any(doubt in note and "--dataset" in note for note in labels.notes)
     told = read_labels(tmp_path / "l.pkl", "kinetics-gebd")
     assert not any("--dataset" in note for note in told.notes)
-
-
-def test_the_real_files_are_told_apart(shared: Path) -> None:
-    for name, dataset in (
-        ("tapos_gt_val.pkl", "tapos"),
-        ("k400_mr345_minval_min_change_duration0.3.pkl", "kinetics-gebd"),
-    ):
-        labels = read_labels(shared / "labels" / name)
-        assert labels.dataset == dataset
-        assert not any("--dataset" in note for note in labels.notes)
 
 
 def test_keys_that_are_not_read_are_counted_and_misspelt_ones_refused(tmp_path: Path) -> None:
@@ -288,7 +279,6 @@ def test_every_refusal_names_the_file(tmp_path: Path, name: str, content: object
 def test_what_is_too_much_is_said_of_the_right_thing(tmp_path: Path) -> None:
     for name, content, complaint in (
         ("deep.json", "[" * 100_000, "nested too deeply"),
-        ("long.json", '{"v": ' + "9" * 5000 + "}", "is too long"),
         ("int.json", '{"v": {"duration": 1' + "0" * 400 + ', "boundaries": []}}', "the number is too large"),
         ("float.json", '{"v": {"duration": 1e999, "boundaries": []}}', "inf is not a finite number (1e999"),
         ("l.csv", "id,duration,boundaries\nv,10,1e999\n", "inf is not a finite number (1e999"),

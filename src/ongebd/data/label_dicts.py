@@ -176,4 +176,6 @@ def _annotators(entry: Mapping[object, object], key: str, where: str) -> tuple[F
         return None
     if not is_list(rows):
         raise LabelError(f"{where}, {key}: must hold one list per annotator, not {kind(rows)}")
+    if key == OWN.times and not any(map(is_list, rows)):  # the only annotator's
+        rows = [rows]
     return tuple(number_list(row, f"{where}, {key}, annotator {order}") for order, row in enumerate(rows))

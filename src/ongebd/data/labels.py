@@ -26,7 +26,7 @@ from ongebd.data.files import UnreadKeys, parse_json, read_bytes, sha256, table_
 from ongebd.data.kinetics_raw import Generation, convert_raw_annotation, is_raw_annotation
 from ongebd.data.label_dicts import FRAMES, OFFICIAL, OWN, TIMES, from_dict, from_official_schema
 from ongebd.data.label_set import LabelSet
-from ongebd.data.numbers import is_list, kind, parse_number
+from ongebd.data.numbers import kind, parse_number
 from ongebd.data.restricted_pickle import read_pickle
 from ongebd.errors import LabelError
 
@@ -92,21 +92,12 @@ def _from_entries(
     first = next(iter(entries.values()), None)
     official = isinstance(first, Mapping) and not {"video_duration", TIMES, FRAMES}.isdisjoint(first)
     if not official and path.suffix.lower() == ".json":
-        own = {key: _one_list_allowed(entry) for key, entry in entries.items()}
-        return from_dict(own, OWN, "custom", str(path), fingerprint)
+        return from_dict(entries, OWN, "custom", str(path), fingerprint)
     notes: list[str] = []
     if is_raw_annotation(entries):
         dataset = "kinetics-gebd" if dataset == "auto" else dataset
         entries, notes = convert_raw_annotation(entries, generation, str(path))
     return from_dict(entries, OFFICIAL, dataset, str(path), fingerprint, notes)
-
-
-def _one_list_allowed(entry: object) -> object:
-    """An entry of our JSON: the list of lists may be left out for one annotator."""
-    rows = entry.get("boundaries") if isinstance(entry, Mapping) else None
-    if is_list(rows) and not any(map(is_list, rows)):
-        return {**entry, "boundaries": [rows]}  # type: ignore[dict-item]  # it is a mapping, or rows were None
-    return entry
 
 
 def _video_rows(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ongebd.errors import LabelError
 
 FloatArray = npt.NDArray[np.float64]
-"""Times or scores, in seconds unless said otherwise; shape stated where used."""
+"""Times or scores, in seconds unless stated otherwise."""
 
 
 def number(value: object, where: str) -> float:

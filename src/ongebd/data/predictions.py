@@ -108,7 +108,7 @@ class _Run:
         header: Its header, or nothing.
         path: Its file.
         place: The file and line where it begins.
-        boundaries: (time, onset, decided, onset_known) of each, seconds; NaN where the last isn't said.
+        boundaries: (time, onset, decided, onset_known) of each, seconds; NaN where the last is unknown.
         complete: An end record says so.
     """
 

@@ -73,7 +73,7 @@ def read_pickle(data: bytes, path: Path) -> object:
         *(AttributeError, ArithmeticError, TypeError, ValueError),
     ) as problem:
         raise LabelError(
-            f"{path}: a whole pickle, but not one of labels or predictions ({_reason(problem)}); {_ADVICE}"
+            f"{path}: holds neither labels nor predictions ({_reason(problem)}); {_ADVICE}"
         ) from None
 
 

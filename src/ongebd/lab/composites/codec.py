@@ -1,13 +1,11 @@
 """H.264 through PyAV: the files that are written, and a stretch that goes through a bad encoding and back.
 
-If PyAV's FFmpeg was built without libx264 (it is GPL; PyAV's wheels have it), MPEG-4 part 2 is written.
 Encoders run on one thread, so that the bytes don't depend on the number of processors.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self, cast
@@ -24,27 +22,23 @@ from av.video.stream import VideoStream
 from ongebd.errors import OngebdError
 from ongebd.types import ImageU8
 
+ENCODER = "libx264"
 _BITEXACT = 0x0400  # AVFMT_FLAG_BITEXACT: no date and no version in the file
 
 
-@cache
-def encoder() -> str:
-    """libx264, or mpeg4 where that is missing."""
+def check_encoder() -> None:
+    """Refuse a PyAV without the encoder."""
     try:
-        av.Codec("libx264", "w")
+        av.Codec(ENCODER, "w")
     except UnknownCodecError:
-        return "mpeg4"
-    return "libx264"
+        raise OngebdError(f"PyAV has no {ENCODER}; install PyAV's own wheel with pip") from None
 
 
 def _options(crf: float, keyframes: int) -> dict[str, str]:
     """The encoder's options for a quality, and the most frames between two keyframes."""
-    common = {"g": str(keyframes), "threads": "1"}
-    if encoder() == "libx264":
-        # Without MB-tree: with it, the same pictures sometimes give other bytes (x264 core 165, AVX-512).
-        return {"crf": f"{crf:g}", "preset": "veryfast", "mbtree": "0", **common}
-    quality = str(min(31, max(2, round(crf / 5))))  # MPEG-4's quantiser: 2 is very good, 31 the worst
-    return {"qmin": quality, "qmax": quality, **common}
+    # Without MB-tree: with it, the same pictures sometimes give other bytes (x264 core 165, AVX-512).
+    fixed = {"preset": "veryfast", "mbtree": "0", "threads": "1"}
+    return {"crf": f"{crf:g}", "g": str(keyframes), **fixed}
 
 
 def _frame(picture: ImageU8, number: int) -> VideoFrame:
@@ -64,7 +58,7 @@ class VideoFile:
         self._file: OutputContainer = av.open(str(path), "w", format="mp4")
         self._file.flags |= _BITEXACT
         options = _options(crf, 2 * round(fps))
-        self._stream = cast("VideoStream", self._file.add_stream(encoder(), rate=fps, options=options))
+        self._stream = cast("VideoStream", self._file.add_stream(ENCODER, rate=fps, options=options))
         self._stream.width, self._stream.height, self._stream.pix_fmt = *size, "yuv420p"
         self._stream.codec_context.time_base = 1 / fps
         self._base = 1 / fps
@@ -102,16 +96,14 @@ class Recompressor:
     """
 
     def __init__(self, size: tuple[int, int], strength: float, fps: Fraction) -> None:
-        options = _options(34 + 10 * strength, max(2, round(fps / 2)))
-        if encoder() == "libx264":
-            options |= {"tune": "zerolatency", "bf": "0", "sc_threshold": "0"}
-        self._writer = cast("VideoCodecContext", av.CodecContext.create(encoder(), "w"))
+        immediate = {"tune": "zerolatency", "bf": "0", "sc_threshold": "0"}
+        options = _options(34 + 10 * strength, max(2, round(fps / 2))) | immediate
+        self._writer = cast("VideoCodecContext", av.CodecContext.create(ENCODER, "w"))
         self._writer.width, self._writer.height = size
         self._writer.pix_fmt = "yuv420p"
         self._writer.time_base, self._writer.framerate = 1 / fps, fps
         self._writer.options = options
-        decoder = "h264" if encoder() == "libx264" else "mpeg4"
-        self._reader = cast("VideoCodecContext", av.CodecContext.create(decoder, "r"))
+        self._reader = cast("VideoCodecContext", av.CodecContext.create("h264", "r"))
         self._reader.flags |= Flags.low_delay
         self._reader.thread_type, self._reader.thread_count = ThreadType.SLICE, 1
         self._count = 0
@@ -123,4 +115,4 @@ class Recompressor:
         for packet in packets:
             for back in self._reader.decode(packet):
                 return np.asarray(back.to_ndarray(format="rgb24"), dtype=np.uint8)
-        raise OngebdError(f"the encoder {encoder()} holds frames back; PyAV's own wheel does not")
+        raise OngebdError(f"the encoder {ENCODER} holds frames back; PyAV's own wheel does not")

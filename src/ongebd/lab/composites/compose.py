@@ -13,7 +13,7 @@ from pathlib import Path
 from ongebd.common.writing import write_whole
 from ongebd.errors import ConfigError, OngebdError, os_errors
 from ongebd.lab.composites.clips import Clip, ClipLibrary
-from ongebd.lab.composites.codec import VideoFile, encoder
+from ongebd.lab.composites.codec import ENCODER, VideoFile, check_encoder
 from ongebd.lab.composites.config import ComposeConfig, parts
 from ongebd.lab.composites.grouping import parted
 from ongebd.lab.composites.plan import VideoPlan
@@ -56,6 +56,7 @@ def compose(
     """
     if workers < 1:
         raise ConfigError(f"workers must be 1 or more, not {workers}")
+    check_encoder()
     plans = plan_videos(library, config) if plans is None else plans
     folder = check_empty(out)
     with os_errors(folder, "name another folder with --out", OngebdError):
@@ -150,6 +151,6 @@ def _settings(library: ClipLibrary, config: ComposeConfig) -> dict[str, object]:
         "fps": str(config.rate),
         "motion": config.shown,
         "labelled_boundaries": kept if library.labelled else None,
-        "encoder": encoder(),
+        "encoder": ENCODER,
         "version": version("ongebd"),
     }

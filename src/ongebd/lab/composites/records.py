@@ -147,7 +147,7 @@ def write_records(
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file whole or not at all."""
     with (
         os_errors(path, "free some space or write elsewhere (see --out)", OngebdError),
         write_whole(path) as part,

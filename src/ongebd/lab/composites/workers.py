@@ -32,7 +32,7 @@ def side_by_side(
         OngebdError: The job raised it, or a process died.
     """
     context = multiprocessing.get_context("spawn")
-    upcoming = context.Value("q", 0)  # the next task's number; whoever is free takes it
+    upcoming = context.Value("q", 0)  # the next task's number; a free process takes it
     pipes: list[Connection] = []
     processes = []
     done: dict[int, Result] = {}
