@@ -103,7 +103,7 @@ class Recompressor:
         self._writer.pix_fmt = "yuv420p"
         self._writer.time_base, self._writer.framerate = 1 / fps, fps
         self._writer.options = options
-        self._reader = cast("VideoCodecContext", av.CodecContext.create("h264", "r"))
+        self._reader = av.CodecContext.create("h264", "r")
         self._reader.flags |= Flags.low_delay
         self._reader.thread_type, self._reader.thread_count = ThreadType.SLICE, 1
         self._count = 0
