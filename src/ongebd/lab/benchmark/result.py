@@ -35,7 +35,6 @@ class MethodResult:
     Attributes:
         name: As it was asked for.
         note: What a reader must know; may be empty.
-        cost: Parameters and operations.
         ways: Ours first.
         many: By the number of streams.
         pool: The number of streams of a pool, and how fast they were.
@@ -72,16 +71,9 @@ class VideoResult:
 
 @dataclass(slots=True)
 class BenchResult:
-    """All that was measured.
+    """All that was measured; `complete` once every turn was.
 
-    Attributes:
-        plan: What was asked for.
-        machine: What it ran on.
-        methods: In the order of the plan.
-        left_out: Usual methods that are not available here.
-        notes: What else a reader must know, one line each.
-        video: The file, if one was asked for.
-        complete: Whether all turns were measured.
+    Usual methods that are not available here are `left_out`. `notes` are lines for the reader.
     """
 
     plan: BenchPlan

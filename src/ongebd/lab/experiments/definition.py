@@ -64,10 +64,7 @@ class Experiment:
     """A table.
 
     Attributes:
-        name: On the command line.
-        title: Above the table.
         asks: The question it answers, one sentence.
-        rows: In order.
         columns: Names of `ongebd.lab.experiments.scores.SCORES`, or of speed and cost.
         data: The set whose test videos are scored.
         printed: Key of the paper's table; by default the experiment's name.

@@ -32,15 +32,9 @@ class Step:
 
 @dataclass(frozen=True)
 class RowResult:
-    """A row of a table.
+    """A row of a table: measured and printed values by column, and the threshold of each seed.
 
-    Attributes:
-        row: Its definition.
-        cells: By column, without those that have no value.
-        printed: What the paper prints, by column.
-        thresholds: Of each seed.
-        failure: Why there are no values.
-        missing: What is not there, so that the row was left out.
+    `failure` says why there are no values; `missing`, what is not there, so that the row was left out.
     """
 
     row: Row
@@ -56,15 +50,10 @@ class TableResult:
     """A table.
 
     Attributes:
-        experiment: Its definition.
         data: What the rows were scored on, in words.
-        rows: In order.
         limits: Floors, then the annotators.
         best: By column, the row that is ahead of all others beyond the noise.
-        videos: How many were scored.
-        boundaries: Of the first annotator, in all of them.
-        seeds: Of every training.
-        notes: For below the table.
+        boundaries: Of the first annotator, in all videos.
         missing: Why the table was not run.
     """
 

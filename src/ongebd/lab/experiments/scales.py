@@ -19,14 +19,12 @@ class Scale:
     """A size.
 
     Attributes:
-        name: On the command line.
         says: What it is for, one line.
         videos: Composites, training and test together.
         seconds: Shortest and longest.
         long_videos: Composites for the zero-shot table.
         long_seconds: Shortest and longest of those.
         size: The shorter side, pixels.
-        seeds: Of every training.
         guess: Seconds of a training, before a similar one ran here.
         training: Settings of `TrainConfig` for all methods.
         networks: Sizes of the baselines' networks, by method.

@@ -58,7 +58,7 @@ def run_experiments(
     runner = Runner(source, scale, cache, device, progress.tell)
     if removed := cache.clear():
         progress.tell(f"removed {removed} half-made piece{'s' * (removed != 1)} of work of a killed run")
-    train(runner, experiments, progress)
+    _train(runner, experiments, progress)
     tables = [runner.table(experiment) for experiment in experiments]
     figures = draw(runner, tables, out)
     report = Report(tables, scale, source.about, runner.device, command, figures)
@@ -68,7 +68,7 @@ def run_experiments(
     return 2 if failures else 0
 
 
-def train(runner: Runner, experiments: Sequence[Experiment], progress: Progress) -> None:
+def _train(runner: Runner, experiments: Sequence[Experiment], progress: Progress) -> None:
     """Do all trainings that the cache lacks."""
     steps = runner.plan(experiments)
     seconds, guessed = runner.estimate(steps)
