@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ongebd import StreamConfig, load
@@ -15,6 +15,7 @@ WINDOW_MEAN, IMMEDIATE, HALF_SECOND = load("window-mean"), load("immediate"), lo
 within = st.floats(0.001, 0.999)
 
 
+@settings(deadline=None)
 @given(within, within)
 def test_higher_never_asks_for_more_of_a_boundary(one, other):
     low, high = sorted((one, other))
@@ -37,6 +38,7 @@ def test_a_quarter_less_doubles_tau():
     assert taus == [5.0, 2.5, 1.25]
 
 
+@settings(deadline=None)
 @given(within, st.sampled_from([WINDOW_MEAN, IMMEDIATE]))
 def test_settings_that_were_filled_may_be_filled_again(sensitivity, model):
     once = model.configured(sensitivity=sensitivity)
@@ -54,7 +56,7 @@ def test_what_is_set_holds_over_a_default_of_the_other():
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "message"),
+    ("name", "asked", "message"),
     [
         ("immediate", {"sensitivity": 0.7, "threshold": 0.9}, "replaces threshold: set only one of them"),
         ("window-mean", {"sensitivity": 0.7, "tau": 9}, "replaces tau: set only one of them"),
@@ -84,9 +86,9 @@ def test_what_is_set_holds_over_a_default_of_the_other():
         ("immediate", {"threshold": 0}, "threshold must be above 0"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_line(name, settings, message):
+def test_what_makes_no_sense_is_refused_in_one_line(name, asked, message):
     with pytest.raises(ConfigError, match=message) as refused:
-        load(name).configured(**settings)
+        load(name).configured(**asked)
     assert "\n" not in str(refused.value)
 
 
