@@ -89,7 +89,7 @@ class _Graph:
         if model.config.residual:
             mean = self.node("ReduceMean", "past", axes=[0], keepdims=1)  # (1, D)
             out = self.node("Add", out, mean)
-        self.node("Reshape", out, self.shape(-1), output="anticipated")
+        self.node("Reshape", out, self.integers(-1), output="anticipated")
 
     def layer(self, layer: DecoderLayer, x: str, *, tokens: int, last_only: bool) -> str:
         """One decoder layer: (S, W) → (S, W), or (1, W) where `last_only`."""
@@ -117,11 +117,11 @@ class _Graph:
             scores = self.node("Add", scores, self.weight(mask))
         mixed = self.node("MatMul", self.node("Softmax", scores, axis=-1), self.split(value, (1, 0, 2)))
         mixed = self.node("Transpose", mixed, perm=[1, 0, 2])
-        return self.node("Reshape", mixed, self.shape(-1, width))
+        return self.node("Reshape", mixed, self.integers(-1, width))
 
     def split(self, x: str, order: tuple[int, int, int]) -> str:
         """(S, W) → (S, H, W/H), with its axes reordered."""
-        parts = self.node("Reshape", x, self.shape(0, self.heads, -1))
+        parts = self.node("Reshape", x, self.integers(0, self.heads, -1))
         return self.node("Transpose", parts, perm=list(order))
 
     def normalised(self, x: str, norm: object) -> str:
@@ -136,9 +136,9 @@ class _Graph:
 
     def gelu(self, x: str) -> str:
         """GELU, as x · (1 + erf(x / √2)) / 2, which onnxruntime fuses."""
-        erf = self.node("Erf", self.node("Div", x, self.weight(np.float32(math.sqrt(2)))))
-        one_more = self.node("Add", erf, self.weight(np.float32(1)))
-        return self.node("Mul", self.node("Mul", x, one_more), self.weight(np.float32(0.5)))
+        erf = self.node("Erf", self.node("Div", x, self.weight(math.sqrt(2))))
+        one_more = self.node("Add", erf, self.weight(1))
+        return self.node("Mul", self.node("Mul", x, one_more), self.weight(0.5))
 
     def node(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
         """Any node; its output's name."""
@@ -146,22 +146,15 @@ class _Graph:
         self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
         return name
 
-    def weight(self, value: Floats | np.float32) -> str:
-        """A constant of floats."""
-        return self._constant(np.asarray(value, np.float32))
-
-    def shape(self, *sizes: int) -> str:
-        """A constant shape."""
-        return self._constant(np.array(sizes, np.int64))
+    def weight(self, value: npt.ArrayLike, kind: npt.DTypeLike = np.float32) -> str:
+        """A constant."""
+        name = f"w{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(value, kind), name))
+        return name
 
     def integers(self, *values: int) -> str:
-        """Constant indices."""
-        return self._constant(np.array(values, np.int64))
-
-    def _constant(self, value: npt.NDArray[np.generic]) -> str:
-        name = f"w{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
-        return name
+        """A constant shape, or constant indices."""
+        return self.weight(values, np.int64)
 
 
 def _array(tensor: object) -> Floats:
