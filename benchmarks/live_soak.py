@@ -11,7 +11,6 @@ jumps over every wait, and holds the camera back only so that the pool keeps up.
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import random
@@ -66,8 +65,7 @@ def frames_of(connection: int, count: int) -> Iterator[Frame]:
     """The frames of one connection; always the same."""
     rng = np.random.default_rng(connection)
     scenes, noise = rng.integers(20, 200, (64, 6, 8, 3)), rng.integers(-6, 7, (64, 6, 8, 3))
-    grain = rng.integers(0, 40, (240, 320, 3))  # so that thumbnails have a realistic size
-    shown = [(np.kron(one, np.ones((40, 40, 1))) + grain).astype(np.uint8) for one in scenes]
+    shown = [np.kron(one, np.ones((40, 40, 1))).astype(np.uint8) for one in scenes]
     scene, until = 0, 0
     for index in range(count):
         if index >= until:
@@ -81,12 +79,12 @@ class Camera:
 
     expected_duration, container, broken = None, "made", "the cable was cut"
     epochs: tuple[Epoch, ...] = ()
+    watcher: Watcher
 
     def __init__(self, clock: JumpingClock, hours: float) -> None:
         self.clock, self.until = clock, hours * 3600
         self.chance = random.Random(7)
         self.connections: list[int] = []  # frames of each
-        self.watcher: Watcher | None = None
 
     @contextmanager
     def open(self, _source: object, _stop: threading.Event) -> Iterator[Any]:
@@ -100,11 +98,13 @@ class Camera:
         yield self
 
     def __iter__(self) -> Iterator[Frame]:
-        assert self.watcher is not None
-        stream, before = self.watcher.streams["cam"], sum(self.connections[:-1])
+        before = sum(self.connections[:-1])
         for frame in frames_of(len(self.connections) - 1, self.connections[-1]):
             self.clock.now += 1 / RATE
-            while frame.index % 8 == 0 and before + frame.index - stream.status().frames > AHEAD:
+            while (
+                frame.index % 8 == 0
+                and before + frame.index - self.watcher.streams["cam"].status().frames > AHEAD
+            ):
                 time.sleep(0.0003)
             yield frame
 
@@ -140,7 +140,6 @@ def soak(hours: float, folder: Path, out: Path | None) -> None:
         while not watcher.join(0.2):
             watcher.metrics()
             if clock.now >= due:
-                gc.collect()
                 samples.append(sample(clock.now / 3600, os.getpid()))
                 due = clock.now + 3600 * hours / 48
         time.sleep(0.5)  # the viewer's last batch

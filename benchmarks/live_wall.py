@@ -40,7 +40,7 @@ from ongebd.video import VideoReader
 from ongebd.video.connecting import Connecting
 
 RATE, STREAMS, CLIENTS = 25, 4, 20
-CAPS = {"--thumbnails": "4M", "--clips": "48M"}
+PORTS = range(38801, 38801 + STREAMS)
 
 
 def prepare(clips: list[Path], film: Path) -> None:
@@ -111,20 +111,20 @@ async def look(url: str, seen: Counter[str], reload_after: float | None, ending:
 
 async def follow(http: httpx.AsyncClient, seen: Counter[str]) -> None:
     """Load the page and the past, then follow the feed."""
-    seen["loads"] += 1
     overview = (await http.get("api/streams")).raise_for_status().json()
     pasts = [f"api/streams/{one['key']}/past" for one in overview["streams"]]
     for path in ("", "page.js", "uPlot.js", *pasts):
         (await http.get(path)).raise_for_status()
-    params = {"after": f"{overview['run']}-{overview['q']}"}
+    params, shown = {"after": f"{overview['run']}-{overview['q']}"}, set[str]()
     async with http.stream("GET", "api/feed", params=params) as feed:
         async for line in feed.aiter_lines():
             seen["gaps"] += line == "event: gap"
             seen["messages"] += line.startswith("data: ")
             for event in json.loads(line[6:])["events"] if '"events"' in line else ():
-                if event["img"] and "c" not in event:
-                    await http.get(f"api/streams/{event['s']}/thumbnails/{event['n']}")
-                    seen["pictures"] += 1
+                path = f"api/streams/{event['s']}/thumbnails/{event['n']}"
+                if event["img"] and path not in shown:
+                    shown.add(path)
+                    seen["pictures"] += (await http.get(path)).status_code == 200
 
 
 def newest_epoch_is_right(key: str, model: Model, folder: Path, port: int, records: list[Any]) -> bool:
@@ -148,20 +148,22 @@ def newest_epoch_is_right(key: str, model: Model, folder: Path, port: int, recor
 
 async def watch(minutes: float, films: list[Path], folder: Path, name: str) -> tuple[Any, Any]:
     """Watch for so long; the report and its checks."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in films]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
     command = [sys.executable, "-m", "ongebd", "watch", "-m", name, "-q", "--serve", "0", "--jsonl-frames"]
-    command += [f"s{number}=tcp://127.0.0.1:{port}" for number, port in enumerate(ports)]
-    command += ["--jsonl", str(folder / "seen.jsonl")]
-    for option, cap in CAPS.items():
-        command += [option, str(folder / option[2:]), f"{option}-size", cap]
-    players: dict[int, Process] = {}
+    command += [f"s{number}=tcp://127.0.0.1:{port}" for number, port in enumerate(PORTS)]
+    command += [
+        "--jsonl",
+        str(folder / "seen.jsonl"),
+        "--clips",
+        str(folder / "clips"),
+        "--clips-size",
+        "48M",
+    ]
+    command += ["--thumbnails", str(folder / "thumbnails"), "--thumbnails-size", "4M"]
 
-    def start(number: int) -> None:
-        players[number] = Process(target=play, args=(films[number], ports[number], folder), daemon=True)
-        players[number].start()
+    def started(number: int) -> Process:
+        player = Process(target=play, args=(films[number], PORTS[number], folder), daemon=True)
+        player.start()
+        return player
 
     process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
     assert process.stderr is not None
@@ -170,8 +172,7 @@ async def watch(minutes: float, films: list[Path], folder: Path, name: str) -> t
     reloads = [None] * (CLIENTS - 2) + [30.0] * 2
     clients = [asyncio.create_task(look(url, *one, ending)) for one in zip(seen, reloads, strict=True)]
     await asyncio.sleep(3)
-    for number in range(STREAMS):
-        start(number)
+    players = [started(number) for number in range(STREAMS)]
     samples, kills, began = [], 0, time.monotonic()
     while (now := (time.monotonic() - began) / 60) < minutes and process.returncode is None:
         samples.append(sample(now, process.pid))
@@ -179,7 +180,7 @@ async def watch(minutes: float, films: list[Path], folder: Path, name: str) -> t
         if now > kills + 1:
             players[kills % 2].kill()
             await asyncio.sleep(2)
-            start(kills % 2)
+            players[kills % 2] = started(kills % 2)
             kills += 1
     ending.set()
     process.send_signal(signal.SIGTERM)
@@ -187,7 +188,7 @@ async def watch(minutes: float, films: list[Path], folder: Path, name: str) -> t
     for task in clients:
         task.cancel()
     await asyncio.gather(*clients, return_exceptions=True)
-    for player in players.values():
+    for player in players:
         player.kill()
     records = [json.loads(line) for line in (folder / "seen.jsonl").read_text().splitlines()]
     kinds = Counter(one["type"] for one in records)
@@ -202,7 +203,7 @@ async def watch(minutes: float, films: list[Path], folder: Path, name: str) -> t
         "",
         *table(halves, "an hour", 60),
     ]
-    epochs = [newest_epoch_is_right(f"s{n}", model, folder, port, records) for n, port in enumerate(ports)]
+    epochs = [newest_epoch_is_right(f"s{n}", model, folder, port, records) for n, port in enumerate(PORTS)]
     flat = abs(early.mean(0) - late.mean(0))
     checks = {
         "ended by SIGTERM with status 130, without errors": (process.returncode, errors) == (130, b""),

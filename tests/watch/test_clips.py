@@ -1,19 +1,26 @@
-"""Clips of boundaries: what is in them, when they are there, and that they hold up nobody."""
+"""Clips of boundaries: what they contain, when they are written, and the programs that wait for them."""
 
 from __future__ import annotations
 
+import json
 import re
+import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import av
 import pytest
 
+from ongebd.cli import main
 from ongebd.errors import ConfigError
-from ongebd.watch import Clip, ClipLength, Onset, Watcher
-from ongebd.watch.sinks import ClipSink
+from ongebd.watch import Clip, ClipLength, Filmed, Found, Onset, Watcher
+from ongebd.watch import watcher as room
+from ongebd.watch.records import Footage
+from ongebd.watch.sinks import ClipSink, CommandSink
+from ongebd.watch.sinks.folder import CappedFolder
 
-from .conftest import QUICK, everything, feeding, waits
+from .conftest import QUICK, answering, everything, feeding, waits
 
 WALL = 1_795_852_800.25
 NAME = re.compile(r"\d{8}T\d{6}\.\d{3}Z-[a-z0-9-]+-\d+\.mp4")
@@ -145,3 +152,186 @@ def test_clips_of_several_epochs_are_cut_from_their_own_connection(light_model, 
 def test_a_length_out_of_range_is_refused(wrong):
     with pytest.raises(ConfigError, match="clip"):
         ClipLength(**wrong)
+
+
+# Programs that are told of clips.
+
+
+@pytest.fixture
+def note(tmp_path):
+    """A command that writes its other words into a file named by its first; and the folder of those."""
+    folder = tmp_path / "told"
+    folder.mkdir()
+    script = tmp_path / "note.py"
+    script.write_text(
+        "import json, os, sys\n"
+        "number, clip, onset = sys.argv[1:]\n"
+        "size = os.path.getsize(clip) if clip else None\n"
+        f"path = os.path.join({str(folder)!r}, number)\n"
+        "with open(f'{path}.part', 'x') as file:\n"
+        "    json.dump([clip, onset, size], file)\n"
+        "os.rename(f'{path}.part', path)\n"
+    )
+    return f"{sys.executable} '{script}' {{number}} '{{clip}}' {{onset}}", folder
+
+
+def noted(folder: Path):
+    """Of each number: its clip, onset, and the clip's size when the command ran."""
+    return {int(path.name): json.loads(path.read_text()) for path in folder.iterdir() if not path.suffix}
+
+
+def with_command(source, model, folder, line, *, after=0.5, limit=8):
+    """With clips, and with a command that is run for each boundary."""
+    watched = Watcher([source], model=model, patience=QUICK, clips=ClipLength(before=0.5, after=after))
+    complaints: list[str] = []
+    clips = ClipSink(folder, watched, complaints.append, limit=limit)
+    command = CommandSink(line, watched, complaints.append)
+    watched.attach(clips)
+    watched.attach(command)
+    return watched, complaints
+
+
+def test_the_command_is_run_once_for_each_boundary_with_a_clip_that_is_whole(film, tmp_path, note, capfd):
+    line, folder = note
+    seen = tmp_path / "seen.jsonl"
+    arguments = ["--clips", str(tmp_path / "clips"), "--clip-after", "0.5", "--jsonl", str(seen)]
+    assert main(["watch", f"door={film}", "-m", "window-mean", "-q", *arguments, "--exec", line]) == 0
+    assert capfd.readouterr() == ("", "")
+    lines = [json.loads(line) for line in seen.read_text().splitlines()]
+    clips = {one["number"]: one for one in lines if one["type"] == "clip"}
+    onsets = {one["number"]: one["onset"] for one in lines if one["type"] == "boundary"}
+    told = noted(folder)
+    assert told.keys() == clips.keys() == onsets.keys() == {1, 2, 3}
+    for number, (path, onset, size) in told.items():
+        assert (path, float(onset)) == (clips[number]["path"], onsets[number])
+        assert Path(path).stat().st_size == size
+        with av.open(path) as container:
+            assert len(list(container.decode(video=0))) > 20
+
+
+def test_the_web_hook_is_told_each_clip_after_its_onset_in_the_words_of_the_records(film, tmp_path, capfd):
+    pytest.importorskip("httpx")
+    seen = tmp_path / "seen.jsonl"
+    arguments = ["--clips", str(tmp_path / "clips"), "--clip-after", "0.5", "--jsonl", str(seen)]
+    with answering() as (url, got):
+        assert main(["watch", str(film), "-m", "window-mean", "-q", *arguments, "--webhook", url]) == 0
+    assert capfd.readouterr() == ("", "")
+    lines = [json.loads(line) for line in seen.read_text().splitlines()]
+    posted = [line for line in lines if line["type"] in ("onset", "boundary", "clip", "state")]
+    assert sorted(got, key=json.dumps) == sorted(posted, key=json.dumps)
+    kinds = [(one["type"], one["number"]) for one in got if one["type"] != "state"]
+    for number in (1, 2, 3):
+        assert kinds.count(("clip", number)) == 1
+        assert kinds.index(("onset", number)) < kinds.index(("clip", number))
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_only_a_command_that_asks_for_the_clip_waits_until_it_is_written(
+    film, light_model, tmp_path, note, monkeypatch, asks
+):
+    let_go, write = threading.Event(), CappedFolder.write
+    monkeypatch.setattr(CappedFolder, "write", lambda *what: let_go.wait(20) and write(*what))
+    line, folder = note
+    line = line if asks else line.replace("{clip}", "")
+    watched, complaints = with_command(str(film), light_model, tmp_path / "clips", line)
+    with watched:
+        assert watched.join(20)  # every centre is known
+        if not asks:
+            waits(watched, lambda: len(noted(folder)) == 3)
+        assert len(noted(folder)) == (0 if asks else 3)
+        let_go.set()
+        waits(watched, lambda: len(noted(folder)) == 3)
+    assert complaints == []
+    assert all(bool(clip) is asks for clip, _, _ in noted(folder).values())
+
+
+def no_keyframe(monkeypatch):
+    handle = ClipSink.handle
+    none = lambda sink, it: handle(sink, Footage(it.stream, it.wall, it.onset, None))  # noqa: E731
+    monkeypatch.setattr(ClipSink, "handle", none)
+    return "clips: no clip of boundary 1 of film: no keyframe came"
+
+
+def full_disk(monkeypatch):
+    def write(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(CappedFolder, "write", write)
+    return "clips: [Errno 28] No space left on device"
+
+
+@pytest.mark.parametrize("trouble", [no_keyframe, full_disk])
+def test_where_a_clip_cannot_be_made_the_command_runs_at_once_without(
+    film, light_model, tmp_path, note, monkeypatch, trouble
+):
+    complaint = trouble(monkeypatch)
+    line, folder = note
+    watched, complaints = with_command(str(film), light_model, tmp_path / "clips", line)
+    with watched:
+        waits(watched, lambda: len(noted(folder)) == 3)  # before the end
+    assert complaints == [complaint]
+    assert [clip for clip, _, _ in noted(folder).values()] == ["", "", ""]
+
+
+def test_where_clips_are_dropped_for_they_are_too_many_the_commands_run_without(
+    film, light_model, tmp_path, note, monkeypatch
+):
+    let_go, write = threading.Event(), CappedFolder.write
+    monkeypatch.setattr(CappedFolder, "write", lambda *what: let_go.wait(20) and write(*what))
+    line, folder = note
+    watched, complaints = with_command(str(film), light_model, tmp_path / "clips", line, limit=1)
+    with watched:
+        waits(watched, lambda: noted(folder).keys() == {2})  # 1 is being written, 3 has taken its place
+        let_go.set()
+        waits(watched, lambda: len(noted(folder)) == 3)
+    assert complaints == ["clips: can't keep up: dropped 1 record"]
+    assert [bool(noted(folder)[number][0]) for number in (1, 2, 3)] == [True, False, True]
+
+
+def test_at_the_end_of_the_watch_commands_that_wait_run_with_the_clips_that_are_whole_by_then(
+    light_model, free_port, tmp_path, note
+):
+    line, folder = note
+    source = f"cam=tcp://127.0.0.1:{free_port}"
+    watched, complaints = with_command(source, light_model, tmp_path / "clips", line, after=30)
+    with feeding(free_port), watched.hub.subscribe(Found, Clip) as told, watched:
+        waits(watched, lambda: watched.streams["cam"].status().boundaries >= 2, 20)
+        assert noted(folder) == {}
+        watched.stop()
+        records = everything(told)
+    assert complaints == []
+    paths = {record.number: str(record.path) for record in records if isinstance(record, Clip)}
+    assert {number: clip for number, (clip, _, _) in noted(folder).items()} == paths
+    assert {record.number for record in records if isinstance(record, Found)} == paths.keys()
+    assert len(paths) >= 2
+
+
+def test_at_the_end_of_the_watch_commands_whose_clips_are_not_written_in_time_run_without(
+    film, light_model, tmp_path, note, monkeypatch
+):
+    let_go = threading.Event()
+    monkeypatch.setattr(CappedFolder, "write", lambda *_: let_go.wait(20) and Path("x"))
+    line, folder = note
+    watched, complaints = with_command(str(film), light_model, tmp_path / "clips", line)
+    stop_seconds = room._STOP_SECONDS
+    monkeypatch.setattr(room, "_STOP_SECONDS", 0.1)
+    with watched.hub.subscribe(Filmed) as filmed, watched:
+        assert watched.join(20)
+        assert filmed.get(0) is None
+        finish = CommandSink.finish
+        monkeypatch.setattr(CommandSink, "finish", lambda sink, _: finish(sink, stop_seconds))
+        watched.stop()
+        told = everything(filmed)
+    let_go.set()
+    assert complaints == ["clips: out of time: skipped 2 records"]
+    assert {number: clip for number, (clip, _, _) in noted(folder).items()} == {1: "", 2: "", 3: ""}
+    assert [one.path for one in told] == [None] * 3
+
+
+def test_a_watch_without_clips_tells_nothing_of_them(film, light_model):
+    watched = Watcher([str(film)], model=light_model)
+    with watched.hub.subscribe(Filmed, Clip) as told, watched.hub.subscribe(Onset) as onsets, watched:
+        assert watched.join(20)
+        watched.stop()
+    assert len(everything(onsets)) == 3
+    assert everything(told) == []

@@ -9,7 +9,7 @@ from ongebd.errors import ConfigError
 from ongebd.watch import Dropped, Hub, Retuned
 
 
-def retuned(number: int) -> Retuned:
+def retuned(number):
     return Retuned("cam", float(number), 0.5)
 
 

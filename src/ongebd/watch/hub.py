@@ -20,10 +20,10 @@ class Subscription:
     """
 
     def __init__(
-        self, hub: Hub, kinds: tuple[type[Any], ...], limit: int, dropped: Callable[[Record], object] | None
+        self, kinds: tuple[type[Any], ...], limit: int, dropped: Callable[[Record], object] | None
     ) -> None:
         self.lost, self.closed = 0, False
-        self._hub, self._kinds, self._limit, self._dropped = hub, kinds, limit, dropped
+        self._kinds, self._limit, self._dropped = kinds, limit, dropped
         self._waiting: deque[Record] = deque()
         self._news = threading.Condition()
 
@@ -48,11 +48,6 @@ class Subscription:
 
     def close(self) -> None:
         """Take no more records, and wake every thread that waits in `get`."""
-        self._hub.remove(self)
-        self.end()
-
-    def end(self) -> None:
-        """The part of `close` that the hub calls."""
         with self._news:
             self.closed = True
             self._news.notify_all()
@@ -111,23 +106,17 @@ class Hub:
         """
         if limit < 1:
             raise ConfigError(f"limit must be at least 1, not {limit}")
-        subscription = Subscription(self, kinds, limit, dropped)
+        subscription = Subscription(kinds, limit, dropped)
         with self._lock:
             if self._closed:
-                subscription.end()
-            else:
-                self._subscriptions = (*self._subscriptions, subscription)
+                subscription.close()
+            still_open = (one for one in self._subscriptions if not one.closed)
+            self._subscriptions = (*still_open, subscription)
         return subscription
 
-    def remove(self, subscription: Subscription) -> None:
-        """Give this subscription no more records."""
-        with self._lock:
-            self._subscriptions = tuple(each for each in self._subscriptions if each is not subscription)
-
     def close(self) -> None:
-        """End all subscriptions; the records that wait can still be read."""
+        """Close all subscriptions; the records that wait can still be read."""
         with self._lock:
             self._closed = True
-            ended, self._subscriptions = self._subscriptions, ()
-        for subscription in ended:
-            subscription.end()
+        for subscription in self._subscriptions:
+            subscription.close()

@@ -75,17 +75,13 @@ class WatchedStream:
     """One stream of a `Watcher`, and everything that is known about it.
 
     Args:
-        source: What it is.
         pooled: Its stream in the pool.
         hub: Where it publishes its records.
-        clock: The watcher's.
         stall_after: Seconds without a frame before it is stalled; None: never.
         defaults: The model's settings, which turn a τ into a sensitivity.
         clips: Cuts a clip at each onset; None: there are no clips.
 
     Attributes:
-        key: Short, unique, valid in a URL.
-        name: For people; without credentials.
         history: Its last hour.
         over: Set when no more records will come.
         lags: How many frames' lags fell into each of `LAG_BUCKETS`, and above.
@@ -297,29 +293,19 @@ class WatchedStream:
         self.lag_sum += lag
 
     def _publish_point(self, decision: Decision, wall: float) -> None:
-        point = Point(
-            stream=self.key,
-            epoch=self._epochs_decided,
-            time=decision.time,
-            wall=wall,
-            error=decision.error,
-            mean=decision.mean,
-            std=decision.std,
-            threshold=decision.threshold,
-            z=decision.z,
-            positive=decision.is_boundary,
-            ready=decision.ready,
-        )
+        error, mean, std = decision.error, decision.mean, decision.std
+        threshold, z, positive = decision.threshold, decision.z, decision.is_boundary
+        where = self.key, self._epochs_decided, decision.time, wall
+        point = Point(*where, error, mean, std, threshold, z, positive, decision.ready)
         self.history.add_point(point)
         self._hub.publish(point)
 
     def _begin_boundary(self, decision: Decision, wall: float, picture: ImageU8 | None) -> None:
         self._now.boundaries += 1
-        number = self._now.boundaries
+        number, epoch = self._now.boundaries, self._epochs_decided
         if picture is not None:
             self.history.add_picture(number, jpeg(picture))
-        has_picture = picture is not None
-        onset = Onset(self.key, number, self._epochs_decided, decision.time, wall, decision.z, has_picture)
+        onset = Onset(self.key, number, epoch, decision.time, wall, decision.z, picture is not None)
         self._open.append(onset)
         self._publish_filmed(self.history.add_onset(onset))
         self._hub.publish(onset)

@@ -23,8 +23,6 @@ class Reader(Protocol):
     Attributes:
         broken: Why it broke off; None if it ended by itself.
         expected_duration: Seconds that it claims to last; None if it makes no claim.
-        container: FFmpeg's name of the container.
-        epochs: Breaks in its clock or format so far.
     """
 
     broken: str | None
@@ -57,8 +55,6 @@ class Supervisor:
     """Watches over one source.
 
     Attributes:
-        stream: Takes the frames.
-        stop: Ends it when set.
         realtime: Whether frames of a source that is not live are passed on at the source's own pace.
     """
 

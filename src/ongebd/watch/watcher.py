@@ -42,8 +42,7 @@ class Watcher:
         sources: Files, URLs, `camera:N`, `-`; each may begin with `NAME=`.
         model: The name of a model, or a loaded one.
         config: Settings of every stream; None takes the model's.
-        device: As in `StreamPool`.
-        precision: As in `StreamPool`.
+        device, precision: As in `StreamPool`.
         patience: Timeouts, and how to reconnect.
         realtime: Whether sources that are not live are played at their own pace.
         max_pending: Frames of one stream that may wait for the model, 1 to 100 000. When a live source

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import httpx
 import pytest
-
-from ongebd.watch.records import Onset
 
 from .test_server_data import followed, messages, until
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     (tmp_path / "secret.txt").write_text("secret")
     (tmp_path / "clips").mkdir()
     return tmp_path / "clips"
 
 
-def write(stream: Any, folder: Path, onset: Onset, data: bytes = b"0123456789" * 50) -> Path:
+def write(stream, folder, onset, data=b"0123456789" * 50):
     path = folder / f"20261128T080000.000Z-{stream.key}-{onset.number}.mp4"
     path.write_bytes(data)
     stream.history.settle_clip(onset.number, path)
     return path
 
 
-def test_a_clip_is_announced_when_it_is_written_and_to_those_who_load_later(
-    watcher: Any, served: Callable[..., Any], folder: Path
-) -> None:
+def test_a_clip_is_announced_when_it_is_written_and_to_those_who_load_later(watcher, served, folder):
     stream = watcher.add("cam")
     onset = stream.onset()
     server = served(watcher)
@@ -45,7 +37,7 @@ def test_a_clip_is_announced_when_it_is_written_and_to_those_who_load_later(
         assert client.get("api/streams/cam/past").json()["events"][0]["clip"] is True
 
 
-def test_a_clip_is_sent_whole_or_in_ranges(watcher: Any, served: Callable[..., Any], folder: Path) -> None:
+def test_a_clip_is_sent_whole_or_in_ranges(watcher, served, folder):
     stream = watcher.add("cam")
     write(stream, folder, stream.onset())
     url = f"{served(watcher).url}api/streams/cam/clips/1"
@@ -73,7 +65,7 @@ NOWHERE = [
 ]
 
 
-def test_nothing_else_is_read(watcher: Any, served: Callable[..., Any], folder: Path) -> None:
+def test_nothing_else_is_read(watcher, served, folder):
     stream = watcher.add("cam")
     write(stream, folder, stream.onset())
     with httpx.Client(base_url=served(watcher).url) as client:
@@ -82,9 +74,7 @@ def test_nothing_else_is_read(watcher: Any, served: Callable[..., Any], folder: 
     assert not any("secret" in answer.text for answer in answers)
 
 
-def test_a_clip_that_was_deleted_or_replaced_by_a_link_is_not_found(
-    watcher: Any, served: Callable[..., Any], folder: Path
-) -> None:
+def test_a_clip_that_was_deleted_or_replaced_by_a_link_is_not_found(watcher, served, folder):
     stream = watcher.add("cam")
     path = write(stream, folder, stream.onset())
     url = f"{served(watcher).url}api/streams/cam/clips/1"
@@ -98,7 +88,7 @@ def test_a_clip_that_was_deleted_or_replaced_by_a_link_is_not_found(
     assert httpx.get(url).status_code == 404
 
 
-def test_a_clip_needs_the_token(watcher: Any, served: Callable[..., Any], folder: Path) -> None:
+def test_a_clip_needs_the_token(watcher, served, folder):
     stream = watcher.add("cam")
     write(stream, folder, stream.onset())
     url = f"{served(watcher, token='correct-horse-battery').url}api/streams/cam/clips/1"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -46,7 +44,7 @@ DRAWINGS_OF_TWO_CHARTS = """() => new Promise((done) => {
 
 
 @pytest.fixture
-def playing(watcher: Any, served: Callable[..., Any]) -> Any:
+def playing(watcher, served):
     watcher.add("cam", "Front door")
     watcher.add("yard", "Yard")
     watcher.remember(90)
@@ -55,7 +53,7 @@ def playing(watcher: Any, served: Callable[..., Any]) -> Any:
     return server
 
 
-def test_the_curve_moves_and_the_past_is_there_on_load(playing: Any, look: Callable[..., Any]) -> None:
+def test_the_curve_moves_and_the_past_is_there_on_load(playing, look):
     page = look(playing.url)
     page.wait_for_selector(".strip li")
     assert page.locator(".card h2").all_text_contents() == ["Front door", "Yard"]
@@ -67,9 +65,7 @@ def test_the_curve_moves_and_the_past_is_there_on_load(playing: Any, look: Calla
     assert drawings <= 2 * (24 * seconds + 2), "two charts, at 24 drawings a second at most"
 
 
-def test_a_boundary_appears_and_its_picture_opens(
-    watcher: Any, served: Callable[..., Any], look: Callable[..., Any]
-) -> None:
+def test_a_boundary_appears_and_its_picture_opens(watcher, served, look):
     stream = watcher.add("cam", "Front door")
     page = look(served(watcher).url)
     page.wait_for_selector(".none:visible")
@@ -95,9 +91,7 @@ def test_a_boundary_appears_and_its_picture_opens(
     assert announced.startswith("Front door: boundary at ")
 
 
-def test_a_click_on_a_flag_in_the_chart_opens_its_picture(
-    watcher: Any, served: Callable[..., Any], look: Callable[..., Any]
-) -> None:
+def test_a_click_on_a_flag_in_the_chart_opens_its_picture(watcher, served, look):
     stream = watcher.add("cam", "Front door")
     onset = stream.onset(time.time() - 30)
     page = look(served(watcher).url)
@@ -113,9 +107,7 @@ def test_a_click_on_a_flag_in_the_chart_opens_its_picture(
     page.wait_for_function("() => document.querySelector('dialog').innerText.includes('no. 1')")
 
 
-def test_a_hidden_tab_lets_go_of_the_server_and_comes_back(
-    watcher: Any, served: Callable[..., Any], look: Callable[..., Any]
-) -> None:
+def test_a_hidden_tab_lets_go_of_the_server_and_comes_back(watcher, served, look):
     stream = watcher.add("cam", "Front door")
     server = served(watcher)
     page = look(server.url)
@@ -134,9 +126,7 @@ def test_a_hidden_tab_lets_go_of_the_server_and_comes_back(
     page.wait_for_selector(".strip li")
 
 
-def test_the_slider_acts_on_its_stream_by_keyboard_and_follows_others(
-    playing: Any, watcher: Any, look: Callable[..., Any]
-) -> None:
+def test_the_slider_acts_on_its_stream_by_keyboard_and_follows_others(playing, watcher, look):
     page = look(playing.url)
     slider = page.get_by_label("Sensitivity").first
     slider.focus()
@@ -152,9 +142,7 @@ def test_the_slider_acts_on_its_stream_by_keyboard_and_follows_others(
     page.wait_for_function("() => document.querySelectorAll('output')[1].textContent === '0.20'")
 
 
-def test_states_are_told_in_words_with_their_reason(
-    playing: Any, watcher: Any, look: Callable[..., Any]
-) -> None:
+def test_states_are_told_in_words_with_their_reason(playing, watcher, look):
     page = look(playing.url)
     page.wait_for_selector(".card[data-state=live]")
     watcher.streams["yard"].change("reconnecting", "no answer within 10 s; trying again in 8 s")
@@ -168,9 +156,7 @@ def test_states_are_told_in_words_with_their_reason(
 
 
 @pytest.mark.parametrize("seconds", [600, 3600])
-def test_wider_views_show_the_past(
-    watcher: Any, served: Callable[..., Any], look: Callable[..., Any], seconds: int
-) -> None:
+def test_wider_views_show_the_past(watcher, served, look, seconds):
     watcher.add("cam", "Front door", rate=4.0)
     watcher.remember(1200)
     page = look(served(watcher).url)
@@ -180,9 +166,7 @@ def test_wider_views_show_the_past(
     assert page.locator(".legend .wide").is_visible()
 
 
-def test_the_token_is_asked_for_and_one_can_sign_out(
-    watcher: Any, served: Callable[..., Any], look: Callable[..., Any]
-) -> None:
+def test_the_token_is_asked_for_and_one_can_sign_out(watcher, served, look):
     watcher.add("cam", "Front door")
     page = look(served(watcher, token=TOKEN).url)
     assert page.locator(".card").count() == 0
@@ -196,7 +180,7 @@ def test_the_token_is_asked_for_and_one_can_sign_out(
     assert page.url.endswith("/login")
 
 
-def test_a_restarted_server_is_found_again(watcher: Any, served: Callable[..., Any], browser: Any) -> None:
+def test_a_restarted_server_is_found_again(watcher, served, browser):
     watcher.add("cam", "Front door")
     server = served(watcher)
     port = int(server.url.rsplit(":", 1)[1].strip("/"))
@@ -214,9 +198,7 @@ def test_a_restarted_server_is_found_again(watcher: Any, served: Callable[..., A
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_shows_all_of_it_without_scrolling_sideways(
-    playing: Any, watcher: Any, look: Callable[..., Any], scheme: str
-) -> None:
+def test_a_phone_shows_all_of_it_without_scrolling_sideways(playing, watcher, look, scheme):
     watcher.streams["cam"].name = "rtsp://***@camera-with-a-very-long-name.example:554/stream/of/the/yard"
     page = look(
         playing.url,
@@ -238,7 +220,7 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(
     assert (max(int(part) for part in ground[4:-1].split(",")) < 60) == (scheme == "dark")
 
 
-def test_a_screen_reader_and_a_keyboard_find_everything(playing: Any, look: Callable[..., Any]) -> None:
+def test_a_screen_reader_and_a_keyboard_find_everything(playing, look):
     page = look(playing.url)
     page.wait_for_selector(".strip img")
     assert page.get_by_role("article", name="Front door").count() == 1

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
-from typing import Any
 
 import httpx
 import pytest
@@ -19,18 +17,18 @@ GUARDED = ["/api/streams", "/api/feed", "/api/streams/cam/past", "/api/streams/c
 
 
 @pytest.fixture
-def closed(watcher: Any, served: Callable[..., Any]) -> Any:
+def closed(watcher, served):
     watcher.add("cam").onset()
     return served(watcher, token=TOKEN)
 
 
-def test_another_address_needs_a_token_and_says_so_in_one_line(watcher: Any) -> None:
+def test_another_address_needs_a_token_and_says_so_in_one_line(watcher):
     with pytest.raises(ConfigError, match=r"^0\.0\.0\.0 is reachable from your network; set --token") as told:
         serve(watcher, "0.0.0.0", 0)
     assert "\n" not in str(told.value)
 
 
-def test_another_address_is_served_with_a_token(watcher: Any, served: Callable[..., Any]) -> None:
+def test_another_address_is_served_with_a_token(watcher, served):
     server = served(watcher, host="0.0.0.0", token=TOKEN)
     bearer = {"Authorization": f"Bearer {TOKEN}"}
     for name in ("192.0.2.7", socket.gethostname()):
@@ -41,12 +39,12 @@ def test_another_address_is_served_with_a_token(watcher: Any, served: Callable[.
 
 
 @pytest.mark.parametrize("token", ["", "short", "with a blank", "schlüssel-wort", "line\nbreak"])
-def test_a_token_that_is_weak_or_fits_no_header_is_refused(token: str) -> None:
+def test_a_token_that_is_weak_or_fits_no_header_is_refused(token):
     with pytest.raises(ConfigError, match="the token must have at least 8"):
         Access(token)
 
 
-def test_a_taken_port_is_told_in_one_line(watcher: Any, served: Callable[..., Any]) -> None:
+def test_a_taken_port_is_told_in_one_line(watcher, served):
     port = httpx.URL(served(watcher).url).port
     with pytest.raises(OngebdError, match=rf"^127\.0\.0\.1:{port}: Address already in use; choose another"):
         serve(watcher, port=port or 0)
@@ -56,19 +54,19 @@ def test_a_taken_port_is_told_in_one_line(watcher: Any, served: Callable[..., An
     ("host", "told"),
     [("203.0.113.9", "assign requested address"), ("no.such.host.invalid", "not an address")],
 )
-def test_an_address_that_is_not_ours_is_told_in_one_line(watcher: Any, host: str, told: str) -> None:
+def test_an_address_that_is_not_ours_is_told_in_one_line(watcher, host, told):
     with pytest.raises(OngebdError, match=told):
         serve(watcher, host, 0, TOKEN)
 
 
 @pytest.mark.parametrize("port", [-1, 65536])
-def test_a_port_out_of_range_is_refused(watcher: Any, port: int) -> None:
+def test_a_port_out_of_range_is_refused(watcher, port):
     with pytest.raises(ConfigError, match="the port must be from 0 to 65535"):
         serve(watcher, port=port)
 
 
 @pytest.mark.parametrize("path", GUARDED)
-def test_nothing_is_told_without_the_token(closed: Any, path: str) -> None:
+def test_nothing_is_told_without_the_token(closed, path):
     for headers in (
         {},
         {"Authorization": "Bearer wrong-wrong"},
@@ -81,18 +79,18 @@ def test_nothing_is_told_without_the_token(closed: Any, path: str) -> None:
         assert "cam" not in response.text
 
 
-def test_a_post_without_the_token_changes_nothing(closed: Any, watcher: Any) -> None:
+def test_a_post_without_the_token_changes_nothing(closed, watcher):
     response = httpx.post(closed.url + "api/streams/cam/sensitivity", json={"sensitivity": 0.9})
     assert response.status_code == 401
     assert watcher.streams["cam"].now.sensitivity == 0.5
 
 
-def test_what_the_form_needs_and_the_health_check_are_open(closed: Any) -> None:
+def test_what_the_form_needs_and_the_health_check_are_open(closed):
     for path in ("login", "page.css", "icon.svg", "healthz"):
         assert httpx.get(closed.url + path).status_code == 200, path
 
 
-def test_the_form_gives_a_session_in_a_strict_cookie(closed: Any) -> None:
+def test_the_form_gives_a_session_in_a_strict_cookie(closed):
     with httpx.Client(base_url=closed.url) as browser:
         asked = browser.get("/")
         assert (asked.status_code, asked.headers["location"]) == (303, "login")
@@ -110,14 +108,14 @@ def test_the_form_gives_a_session_in_a_strict_cookie(closed: Any) -> None:
         assert httpx.get(closed.url + "api/streams", headers=kept).status_code == 401
 
 
-def test_a_bearer_token_is_as_good_as_a_session(closed: Any) -> None:
+def test_a_bearer_token_is_as_good_as_a_session(closed):
     metrics = httpx.get(closed.url + "metrics", headers={"Authorization": f"Bearer {TOKEN}"})
     assert metrics.status_code == 200
     assert metrics.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert "ongebd_frames_total" in metrics.text
 
 
-def test_guessing_is_slowed_down_for_the_guesser_only(closed: Any) -> None:
+def test_guessing_is_slowed_down_for_the_guesser_only(closed):
     with httpx.Client(base_url=closed.url) as signed_in, httpx.Client(base_url=closed.url) as guesser:
         signed_in.post("/login", data={"token": TOKEN})
         answers = [guesser.post("/login", data={"token": f"guess-{i}"}).status_code for i in range(8)]
@@ -129,7 +127,7 @@ def test_guessing_is_slowed_down_for_the_guesser_only(closed: Any) -> None:
         assert signed_in.get("/api/streams").status_code == 200
 
 
-def test_patience_returns_with_time_and_is_kept_for_each_network() -> None:
+def test_patience_returns_with_time_and_is_kept_for_each_network():
     now = 100.0
     access = Access(TOKEN, clock=lambda: now)
     assert [access.check("wrong", "10.0.0.1") for _ in range(6)] == ["wrong"] * 5 + ["wait"]
@@ -147,7 +145,7 @@ def test_patience_returns_with_time_and_is_kept_for_each_network() -> None:
     assert access.check(TOKEN, "::ffff:10.9.9.8") == "right"
 
 
-def test_guesses_from_ever_new_addresses_fill_no_memory() -> None:
+def test_guesses_from_ever_new_addresses_fill_no_memory():
     access = Access(TOKEN)
     for number in range(3000):
         access.check("wrong", f"10.{number // 256}.{number % 256}.1")
@@ -156,7 +154,7 @@ def test_guesses_from_ever_new_addresses_fill_no_memory() -> None:
     assert len(access._sessions) == 1024
 
 
-def test_a_session_ends() -> None:
+def test_a_session_ends():
     now = 0.0
     access = Access(TOKEN, clock=lambda: now)
     secret = access.open_session()
@@ -170,7 +168,7 @@ def test_a_session_ends() -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "10.1.2.3", "[::", "@"]
 )
-def test_a_foreign_name_for_this_machine_is_refused(standing: Any, host: str) -> None:
+def test_a_foreign_name_for_this_machine_is_refused(standing, host):
     _, server = standing
     for path in ("", "healthz", "api/streams", "login"):
         response = httpx.get(server.url + path, headers={"Host": host})
@@ -180,9 +178,7 @@ def test_a_foreign_name_for_this_machine_is_refused(standing: Any, host: str) ->
 @pytest.mark.parametrize(
     "host", ["localhost:99", "LOCALHOST", "127.0.0.1", "127.3.2.1:80", "[::1]:8765", "cams.example:443"]
 )
-def test_names_of_loopback_and_given_ones_are_known(
-    watcher: Any, served: Callable[..., Any], host: str
-) -> None:
+def test_names_of_loopback_and_given_ones_are_known(watcher, served, host):
     server = served(watcher, names=["Cams.example"])
     assert httpx.get(server.url + "api/streams", headers={"Host": host}).status_code == 200
 
@@ -197,7 +193,7 @@ def test_names_of_loopback_and_given_ones_are_known(
         {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
     ],
 )
-def test_another_sites_page_can_neither_read_nor_change(standing: Any, headers: dict[str, str]) -> None:
+def test_another_sites_page_can_neither_read_nor_change(standing, headers):
     watcher, server = standing
     stream = watcher.streams["cam"]
     for path in ("api/streams", "api/feed", "api/streams/cam/past"):
@@ -209,16 +205,14 @@ def test_another_sites_page_can_neither_read_nor_change(standing: Any, headers: 
     assert stream.now.sensitivity == 0.5
 
 
-def test_a_link_from_elsewhere_opens_the_page_but_posts_nothing(
-    watcher: Any, served: Callable[..., Any]
-) -> None:
+def test_a_link_from_elsewhere_opens_the_page_but_posts_nothing(watcher, served):
     server = served(watcher)
     followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     assert httpx.get(server.url, headers=followed).status_code == 200
     assert httpx.post(server.url + "login", data={"token": "x"}, headers=followed).status_code == 403
 
 
-def test_every_answer_carries_the_strict_headers(closed: Any) -> None:
+def test_every_answer_carries_the_strict_headers(closed):
     for path in ("", "login", "healthz", "nothing", "api/streams", "page.js"):
         headers = httpx.get(closed.url + path).headers
         assert "default-src 'none'" in headers["content-security-policy"], path
@@ -230,5 +224,5 @@ def test_every_answer_carries_the_strict_headers(closed: Any) -> None:
         assert headers["cache-control"] == ("no-cache" if path == "page.js" else "no-store")
 
 
-def _cookie(server: Any) -> str:
+def _cookie(server):
     return f"ongebd_{httpx.URL(server.url).port}"

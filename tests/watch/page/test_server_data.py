@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import httpx
 import pytest
@@ -14,7 +12,7 @@ import pytest
 from ongebd.watch.history import FINE_SECONDS
 
 
-def messages(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def messages(lines):
     """Server-sent events as (kind, data)."""
     kind = "message"
     for line in lines:
@@ -25,12 +23,12 @@ def messages(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
             kind = "message"
 
 
-def followed(client: httpx.Client) -> Any:
+def followed(client):
     overview = client.get("/api/streams").json()
     return client.stream("GET", "/api/feed", params={"after": f"{overview['run']}-{overview['q']}"})
 
 
-def until(told: Iterator[tuple[str, dict[str, Any]]], wanted: Callable[[dict[str, Any]], Any]) -> Any:
+def until(told, wanted):
     deadline = time.monotonic() + 5
     for _, data in told:
         if found := wanted(data):
@@ -39,7 +37,7 @@ def until(told: Iterator[tuple[str, dict[str, Any]]], wanted: Callable[[dict[str
     raise AssertionError("the feed ended")
 
 
-def times(packed: list[int]) -> list[float]:
+def times(packed):
     total, seconds = 0, []
     for step in packed:
         total += step
@@ -47,7 +45,7 @@ def times(packed: list[int]) -> list[float]:
     return seconds
 
 
-def test_the_overview_tells_each_streams_state(watcher: Any, served: Callable[..., Any]) -> None:
+def test_the_overview_tells_each_streams_state(watcher, served):
     watcher.add("door", "Front door")
     watcher.add("yard").change("reconnecting", "no answer within 10 s")
     overview = httpx.get(served(watcher).url + "api/streams").json()
@@ -62,9 +60,7 @@ def test_the_overview_tells_each_streams_state(watcher: Any, served: Callable[..
     assert abs(overview["now"] - time.time()) < 5
 
 
-def test_points_come_in_batches_and_a_boundary_within_a_second(
-    watcher: Any, served: Callable[..., Any]
-) -> None:
+def test_points_come_in_batches_and_a_boundary_within_a_second(watcher, served):
     stream = watcher.add("cam")
     server = served(watcher)
     watcher.play()
@@ -92,7 +88,7 @@ def test_points_come_in_batches_and_a_boundary_within_a_second(
         assert event["w"] == pytest.approx(onset.wall, abs=0.002)
 
 
-def test_states_and_drops_are_told_at_once(watcher: Any, served: Callable[..., Any]) -> None:
+def test_states_and_drops_are_told_at_once(watcher, served):
     stream = watcher.add("cam")
     server = served(watcher)
     with httpx.Client(base_url=server.url) as client, followed(client) as feed:
@@ -104,9 +100,7 @@ def test_states_and_drops_are_told_at_once(watcher: Any, served: Callable[..., A
         assert until(told, lambda data: data.get("status", {}).get("cam", {}).get("dropped")) == 7
 
 
-def test_the_sensitivity_acts_on_the_stream_and_is_told_to_all(
-    watcher: Any, served: Callable[..., Any]
-) -> None:
+def test_the_sensitivity_acts_on_the_stream_and_is_told_to_all(watcher, served):
     stream = watcher.add("cam")
     server = served(watcher)
     with httpx.Client(base_url=server.url) as client, followed(client) as feed:
@@ -118,9 +112,7 @@ def test_the_sensitivity_acts_on_the_stream_and_is_told_to_all(
     assert httpx.post(server.url + "api/streams/no/sensitivity", json={"sensitivity": 0.8}).status_code == 404
 
 
-def test_the_past_reaches_back_before_the_server_and_goes_on_with_the_feed(
-    watcher: Any, served: Callable[..., Any]
-) -> None:
+def test_the_past_reaches_back_before_the_server_and_goes_on_with_the_feed(watcher, served):
     stream = watcher.add("cam", rate=24.0)
     now = time.time()
     for i in range(24 * 120):
@@ -154,7 +146,7 @@ def test_the_past_reaches_back_before_the_server_and_goes_on_with_the_feed(
     assert past["states"][0]["state"] == "live"
 
 
-def test_a_client_goes_on_where_it_broke_off(watcher: Any, served: Callable[..., Any]) -> None:
+def test_a_client_goes_on_where_it_broke_off(watcher, served):
     stream = watcher.add("cam")
     server = served(watcher)
     with httpx.Client(base_url=server.url) as client:
@@ -173,7 +165,7 @@ def test_a_client_goes_on_where_it_broke_off(watcher: Any, served: Callable[...,
     assert numbers == [onset.number for onset in onsets]
 
 
-def test_a_thumbnail_comes_from_memory_with_its_type(watcher: Any, served: Callable[..., Any]) -> None:
+def test_a_thumbnail_comes_from_memory_with_its_type(watcher, served):
     stream = watcher.add("cam")
     onset, bare = stream.onset(), stream.onset(picture=False)
     server = served(watcher)
@@ -183,7 +175,7 @@ def test_a_thumbnail_comes_from_memory_with_its_type(watcher: Any, served: Calla
     assert httpx.get(f"{server.url}api/streams/cam/thumbnails/{bare.number}").status_code == 404
 
 
-def test_the_hour_of_a_stream_is_small_and_quick(watcher: Any, served: Callable[..., Any]) -> None:
+def test_the_hour_of_a_stream_is_small_and_quick(watcher, served):
     stream = watcher.add("cam")
     now = time.time()
     for i in range(24 * 3600):
@@ -201,7 +193,7 @@ def test_the_hour_of_a_stream_is_small_and_quick(watcher: Any, served: Callable[
     assert len(past.json()["bins"][1]["n"]) == pytest.approx(1200, abs=2)
 
 
-def test_static_files_are_told_unchanged_by_their_tag(standing: Any) -> None:
+def test_static_files_are_told_unchanged_by_their_tag(standing):
     _, server = standing
     first = httpx.get(server.url + "page.js")
     again = httpx.get(server.url + "page.js", headers={"If-None-Match": first.headers["etag"]})

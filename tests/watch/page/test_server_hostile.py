@@ -5,9 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 import httpx
 import pytest
@@ -19,7 +17,7 @@ FEED = b"GET /api/feed HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @contextmanager
-def connected(server: Any, *, receive_buffer: int | None = None) -> Iterator[socket.socket]:
+def connected(server, *, receive_buffer=None):
     url = httpx.URL(server.url)
     with socket.socket() as client:
         if receive_buffer is not None:
@@ -29,7 +27,7 @@ def connected(server: Any, *, receive_buffer: int | None = None) -> Iterator[soc
         yield client
 
 
-def ended(client: socket.socket) -> bool:
+def ended(client):
     """Read to the end of the connection; False if it stays open for longer than the socket's time-out."""
     try:
         while client.recv(65536):
@@ -41,7 +39,7 @@ def ended(client: socket.socket) -> bool:
     return True
 
 
-def lives(server: Any) -> bool:
+def lives(server):
     return httpx.get(server.url + "healthz", timeout=5).text == "ok\n"
 
 
@@ -66,7 +64,7 @@ def lives(server: Any) -> bool:
         "\\..\\..\\windows\\win.ini",
     ],
 )
-def test_no_path_leads_out_of_the_fixed_table(standing: Any, path: str) -> None:
+def test_no_path_leads_out_of_the_fixed_table(standing, path):
     _, server = standing
     with connected(server) as client:
         client.sendall(f"GET /{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
@@ -98,9 +96,7 @@ def test_no_path_leads_out_of_the_fixed_table(standing: Any, path: str) -> None:
         (b"x" * 100_000, 413),
     ],
 )
-def test_a_malformed_or_oversized_body_is_refused_and_changes_nothing(
-    standing: Any, body: bytes, status: int
-) -> None:
+def test_a_malformed_or_oversized_body_is_refused_and_changes_nothing(standing, body, status):
     watcher, server = standing
     stream = watcher.streams["cam"]
     url, kind = server.url + "api/streams/cam/sensitivity", {"Content-Type": "application/json"}
@@ -115,7 +111,7 @@ def test_a_malformed_or_oversized_body_is_refused_and_changes_nothing(
     assert lives(server)
 
 
-def test_a_form_of_another_site_cannot_pose_as_json(watcher: Any, served: Callable[..., Any]) -> None:
+def test_a_form_of_another_site_cannot_pose_as_json(watcher, served):
     stream = watcher.add("cam")
     server = served(watcher)
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
@@ -129,7 +125,7 @@ def test_a_form_of_another_site_cannot_pose_as_json(watcher: Any, served: Callab
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "SPY"])
-def test_other_methods_are_refused(standing: Any, method: str) -> None:
+def test_other_methods_are_refused(standing, method):
     _, server = standing
     assert httpx.request(method, server.url + "api/streams").status_code == 405
 
@@ -149,9 +145,7 @@ def test_other_methods_are_refused(standing: Any, method: str) -> None:
         b"GET /" + b"a" * 40_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
     ],
 )
-def test_garbage_and_endless_headers_are_cut_off(
-    standing: Any, garbage: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_garbage_and_endless_headers_are_cut_off(standing, garbage, caplog):
     _, server = standing
     with connected(server) as client:
         try:
@@ -164,7 +158,7 @@ def test_garbage_and_endless_headers_are_cut_off(
     assert not [record for record in caplog.records if record.name.startswith("uvicorn")]
 
 
-def test_who_asks_slowly_is_cut_off(watcher: Any, served: Callable[..., Any]) -> None:
+def test_who_asks_slowly_is_cut_off(watcher, served):
     server = served(watcher, limits=Limits(request_seconds=0.4))
     slow_body = b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
     chunked = b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -188,7 +182,7 @@ def test_who_asks_slowly_is_cut_off(watcher: Any, served: Callable[..., Any]) ->
     assert lives(server)
 
 
-def test_five_hundred_idle_connections_keep_nobody_out(watcher: Any, served: Callable[..., Any]) -> None:
+def test_five_hundred_idle_connections_keep_nobody_out(watcher, served):
     watcher.add("cam")
     server = served(watcher)
     with ExitStack() as stack:
@@ -205,7 +199,7 @@ def test_five_hundred_idle_connections_keep_nobody_out(watcher: Any, served: Cal
         assert len(server.server_state.connections) <= Limits().connections
 
 
-def test_five_hundred_viewers_are_no_more_than_the_limit(watcher: Any, served: Callable[..., Any]) -> None:
+def test_five_hundred_viewers_are_no_more_than_the_limit(watcher, served):
     stream = watcher.add("cam")
     server = served(watcher)
     with ExitStack() as stack:
@@ -239,14 +233,12 @@ def test_five_hundred_viewers_are_no_more_than_the_limit(watcher: Any, served: C
     pytest.fail("the places of those who left were not given to others")
 
 
-def test_a_reader_that_stops_reading_is_cut_off_and_disturbs_nobody(
-    watcher: Any, served: Callable[..., Any]
-) -> None:
+def test_a_reader_that_stops_reading_is_cut_off_and_disturbs_nobody(watcher, served):
     stream = watcher.add("cam")
     server = served(watcher, limits=Limits(write_seconds=0.5))
     stop = threading.Event()
 
-    def flood() -> None:
+    def flood():
         while not stop.wait(0.02):
             for _ in range(300):
                 stream.point(0.123)
@@ -272,7 +264,7 @@ def test_a_reader_that_stops_reading_is_cut_off_and_disturbs_nobody(
     assert lives(server)
 
 
-def test_a_slow_reader_is_told_of_the_gap(watcher: Any, served: Callable[..., Any]) -> None:
+def test_a_slow_reader_is_told_of_the_gap(watcher, served):
     watcher.add("cam")
     server = served(watcher)
     with httpx.Client(base_url=server.url) as client:
@@ -283,7 +275,7 @@ def test_a_slow_reader_is_told_of_the_gap(watcher: Any, served: Callable[..., An
                 assert told == "event: gap", place
 
 
-def test_a_broken_stream_answers_in_one_line(watcher: Any, served: Callable[..., Any]) -> None:
+def test_a_broken_stream_answers_in_one_line(watcher, served):
     watcher.add("cam").change("failed", "no video in it")
     server = served(watcher)
     answer = httpx.post(server.url + "api/streams/cam/sensitivity", json={"sensitivity": 0.7})
@@ -291,7 +283,7 @@ def test_a_broken_stream_answers_in_one_line(watcher: Any, served: Callable[...,
     assert answer.text == "cam has failed; its sensitivity does not matter any more"
 
 
-def test_stop_ends_every_thread_and_connection_promptly(watcher: Any, served: Callable[..., Any]) -> None:
+def test_stop_ends_every_thread_and_connection_promptly(watcher, served):
     watcher.add("cam").onset()
     before = set(threading.enumerate())
     server = served(watcher)

@@ -9,11 +9,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -45,18 +43,18 @@ class Watch:
     folder: Path
     feed: ExitStack
 
-    def restart(self) -> None:
+    def restart(self):
         self.feed.enter_context(feeding(self.port, codec="libx264"))
 
-    def get(self, path: str) -> httpx.Response:
+    def get(self, path):
         return httpx.get(f"{self.url}{path}", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=20)
 
-    def events(self) -> dict[int, dict[str, Any]]:
+    def events(self):
         return {event["n"]: event for event in self.get("api/streams/cam/past").json()["events"]}
 
 
 @pytest.fixture(scope="module")
-def watch(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
+def watch(browser, tmp_path_factory):
     folder = tmp_path_factory.mktemp("watched")
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = int(server.getsockname()[1])
@@ -78,7 +76,7 @@ def watch(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wa
 
 
 @pytest.fixture
-def page(watch: Watch, look: Callable[..., Any]) -> Any:
+def page(watch, look):
     """The page, behind the token, with the stream live."""
     shown = look(watch.url)
     assert shown.locator(".card").count() == 0
@@ -88,9 +86,7 @@ def page(watch: Watch, look: Callable[..., Any]) -> Any:
     return shown
 
 
-def test_the_curve_moves_and_a_boundary_is_shown_within_a_second_of_its_frame(
-    watch: Watch, page: Any
-) -> None:
+def test_the_curve_moves_and_a_boundary_is_shown_within_a_second_of_its_frame(watch, page):
     page.evaluate(WHEN_SHOWN)
     before = page.evaluate(PAINTED)
     page.wait_for_function("() => Object.keys(window.shown).length >= 3")
@@ -101,7 +97,7 @@ def test_the_curve_moves_and_a_boundary_is_shown_within_a_second_of_its_frame(
     assert delays[len(delays) // 2] < 1, delays
 
 
-def test_a_thumbnail_opens_and_its_clip_plays_in_its_place(watch: Watch, page: Any) -> None:
+def test_a_thumbnail_opens_and_its_clip_plays_in_its_place(watch, page):
     page.locator(".strip button").first.click()
     dialog = page.locator("dialog[open]")
     assert "cam" in dialog.locator("h2").inner_text()
@@ -124,7 +120,7 @@ def test_a_thumbnail_opens_and_its_clip_plays_in_its_place(watch: Watch, page: A
     page.wait_for_function("() => !document.querySelector('dialog video').hasAttribute('src')")
 
 
-def test_the_slider_retunes_the_stream(watch: Watch, page: Any) -> None:
+def test_the_slider_retunes_the_stream(watch, page):
     slider = page.get_by_label("Sensitivity")
     slider.focus()
     for _ in range(6):
@@ -138,7 +134,7 @@ def test_the_slider_retunes_the_stream(watch: Watch, page: Any) -> None:
     assert [one["sensitivity"] for one in lines if one["type"] == "retuned"][-1] == pytest.approx(0.8)
 
 
-def test_a_source_that_dies_is_told_and_is_live_again_when_it_is_back(watch: Watch, page: Any) -> None:
+def test_a_source_that_dies_is_told_and_is_live_again_when_it_is_back(watch, page):
     watch.feed.close()
     page.wait_for_selector(".card[data-state=reconnecting]")
     reason = page.locator(".reason").inner_text()
@@ -151,7 +147,7 @@ def test_a_source_that_dies_is_told_and_is_live_again_when_it_is_back(watch: Wat
     page.wait_for_selector(f'.strip li[data-n="{number + 1}"] img')
 
 
-def test_a_plain_kill_ends_it_with_130_and_all_on_disk(watch: Watch) -> None:
+def test_a_plain_kill_ends_it_with_130_and_all_on_disk(watch):
     watch.process.send_signal(signal.SIGTERM)
     _, trouble = watch.process.communicate(timeout=30)
     assert (watch.process.returncode, trouble) == (130, "")

@@ -49,7 +49,6 @@ class Access:
     Args:
         token: What a client must know; None: everyone may look.
         cookie: The session cookie's name.
-        clock: Seconds that never step back.
 
     Raises:
         ConfigError: The token is short enough to guess, or no header can carry it.

@@ -17,7 +17,7 @@ from ongebd.watch.records import Filmed, Found
 from ongebd.watch.sink import Complain, HubSink
 from ongebd.watch.watcher import Watcher
 
-FIELDS = ("time", "onset", "thumbnail", "clip", "stream", "wall", "number", "score")
+FIELDS = ("time", "onset", "wall", "score", "stream", "number", "thumbnail", "clip")
 _FIELD = re.compile(r"\{([^{}]*)\}")
 
 
@@ -76,12 +76,12 @@ class CommandSink(HubSink):
         values = {
             "time": f"{boundary.time:.6f}",
             "onset": f"{boundary.onset:.6f}",
+            "wall": f"{found.wall:.6f}",
+            "score": f"{boundary.score:.6f}",
+            "stream": found.stream,
+            "number": str(found.number),
             "thumbnail": str(picture or ""),
             "clip": str(clip or ""),
-            "stream": found.stream,
-            "wall": f"{found.wall:.6f}",
-            "number": str(found.number),
-            "score": f"{boundary.score:.6f}",
         }
         return [_FIELD.sub(lambda field: values[field[1]], word) for word in self._words]
 
