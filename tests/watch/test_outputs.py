@@ -118,8 +118,6 @@ def test_what_is_no_file_is_not_put_aside_for_records(place, capfd, name):
         (["--clip-before", "-1"], "clip_before must be at least 0"),
         (["--clip-after", "600"], "clip_after must be"),
         (["--webhook", "ftp://x"], "not an http or https URL"),
-        (["a=camera:0", "a=camera:1"], "two sources are named a"),
-        (["-m", "nonsense"], "unknown model"),
         (["--sreve"], "--sreve"),
     ],
 )
