@@ -3,9 +3,8 @@
     python benchmarks/agreement.py --clips FOLDER --device cuda  # the GPU's precisions
     python benchmarks/agreement.py --clips FOLDER --device cpu   # OpenVINO's bfloat16
 
-`estimator` is ResNet-50 with the paper's anticipator. The backbone's weights are random, with the
-normalisation statistics of the clips and residual branches scaled by 0.2 (at 1 a random network is chaotic).
-The anticipator is fitted to the clips' features for some seconds.
+`estimator` is ResNet-50 of random weights, with the clips' statistics and residual branches scaled by 0.2 (at
+1 it would be chaotic), and the paper's anticipator, fitted to the clips' features for some seconds.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ Found = dict[Any, tuple[list[ongebd.Decision], list[ongebd.Boundary]]]
 
 def read(options: argparse.Namespace, model: Model) -> Films:
     """The first frames of each clip, 24 a second, as a reader resizes them for the model."""
-    films = {}
+    films, view = {}, None if options.native else model.backbone.view
     for path in sorted(options.clips.glob("*.mp4"))[: options.count]:
-        with VideoReader(path, 24, view=None if options.native else model.backbone.view) as video:
+        with VideoReader(path, 24, view=view) as video:
             films[path.name] = [(frame.time, frame.rgb) for frame in islice(video, options.frames)]
     return films
 
@@ -79,8 +78,8 @@ def estimator(films: Films, device: str) -> Model:
     export_onnx(anticipator.cpu(), folder / ONNX_FILE)
     loaded = OnnxAnticipator(folder / ONNX_FILE, "estimator", anticipator.config.window)
     settings = ongebd.load("window-mean").configured(min_error=usual, min_std=usual / 5)
-    on_cpu = TorchBackbone("resnet50", network.cpu(), dim=2048, input_size=224, resize_size=256)
-    return Model("estimator", "", on_cpu, settings, lambda _window: loaded)
+    backbone = TorchBackbone("resnet50", network.cpu(), dim=2048, input_size=224, resize_size=256)
+    return Model("estimator", "", backbone, settings, lambda _config: loaded)
 
 
 def ways(model: Model, device: str) -> Iterator[tuple[str, StreamPool]]:
@@ -117,13 +116,13 @@ def compare(ours: Found, theirs: Found) -> dict[str, object]:
     hits = 0
     for name, (_, boundaries) in ours.items():
         left = [boundary.time for boundary in theirs[name][1]]
-        for time in [boundary.time for boundary in boundaries]:
-            nearest = min(left, key=lambda other: abs(other - time), default=-1.0)
-            if abs(nearest - time) <= 1.001 / 24:
-                left.remove(nearest)
+        for boundary in boundaries:
+            near = [time for time in left if abs(time - boundary.time) <= 1.001 / 24]
+            if near:
+                left.remove(near[0])
                 hits += 1
     pairs = [pair for name in ours for pair in zip(ours[name][0], theirs[name][0], strict=True)]
-    counts = [sum(len(found[name][1]) for name in found) for found in (ours, theirs)]
+    counts = [sum(len(boundaries) for _, boundaries in found.values()) for found in (ours, theirs)]
     return {
         "boundaries, and the reference's": counts,
         "agree within one frame": round(2 * hits / max(1, sum(counts)), 5),
@@ -149,7 +148,7 @@ def main() -> None:
         for way, pool in ways(model, options.device):
             found = decide(pool, films)
             reference = reference or found
-            print(f"{name}: {way}: {json.dumps(compare(found, reference))}", flush=True)
+            print(f"{name}, {way}:", json.dumps(compare(found, reference)), flush=True)
 
 
 if __name__ == "__main__":
