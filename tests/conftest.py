@@ -17,7 +17,7 @@ import pytest
 
 from ongebd.backbones import Features, FramesU8
 from ongebd.backbones.base import resize_and_crop
-from ongebd.common.geometry import Fit
+from ongebd.video.picture import Fit
 
 Picture = npt.NDArray[np.uint8]
 

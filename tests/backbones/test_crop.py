@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from ongebd import backbones
 from ongebd.backbones import FrameError
-from ongebd.common.geometry import fit_short_side
 from ongebd.errors import FeatureError, OngebdError
+from ongebd.video.picture import fit_short_side
 
 BACKBONE = backbones.get()
 

@@ -7,9 +7,9 @@ import pytest
 
 from ongebd import backbones
 from ongebd.backbones import FrameError
-from ongebd.common.geometry import Fit, Squash
 from ongebd.errors import ConfigError
 from ongebd.features import sampling_identity
+from ongebd.video.picture import Fit, Squash
 
 WHOLE, CENTRE = backbones.get("efficientnet_lite0_whole"), backbones.get("efficientnet_lite0")
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from ongebd.baselines.naive import WindowMean
-from ongebd.common.geometry import Fit
 from ongebd.detector import Model, OnlineDetector, StreamConfig
 from ongebd.detector.models import load
+from ongebd.video.picture import Fit
 
 
 class StubBackbone:

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import ongebd
-from ongebd.common.geometry import Fit
 from ongebd.detector import Seen, SourceRun, load
 from ongebd.errors import FeatureError, SourceError
 from ongebd.types import Boundary, Epoch
 from ongebd.video import VideoReader
+from ongebd.video.picture import Fit
 
 
 @pytest.fixture(scope="module")

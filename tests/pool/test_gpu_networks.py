@@ -7,7 +7,7 @@ import pytest
 
 import ongebd
 from ongebd.backbones.base import resize_and_crop, squash
-from ongebd.common.geometry import Fit, Squash
+from ongebd.video.picture import Fit, Squash
 
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 pytest.importorskip("onnx", reason="the extra `train` is not installed")

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ongebd.common.geometry import Squash
+from ongebd.video.picture import Squash
 
 # As FFmpeg writes them: (a, b, c, d) maps (x, y) to (a·x + c·y, b·x + d·y); and what that does to an array.
 TURNS = {

@@ -9,9 +9,9 @@ import numpy.typing as npt
 from av import VideoFrame
 from av.video.reformatter import Interpolation, VideoReformatter
 
-from ongebd.common.geometry import Fit, View, fit_short_side
 from ongebd.errors import FeatureError
 from ongebd.types import ImageU8
+from ongebd.video.picture import Fit, View, fit_short_side
 
 Features = npt.NDArray[np.float32]
 """Features of several frames, shape (N, D)."""

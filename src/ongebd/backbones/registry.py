@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ongebd.backbones.base import Backbone
-from ongebd.backbones.onnx_backbone import OnnxBackbone
-from ongebd.backbones.whole_picture import WholePicture
+from ongebd.backbones.onnx_backbone import OnnxBackbone, WholePicture
 from ongebd.errors import ConfigError, MissingExtraError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from av.video.frame import VideoFrame
 from av.video.reformatter import Interpolation
 
 from ongebd.backbones.base import Features, FrameError, FramesU8
-from ongebd.common.geometry import Fit, View
 from ongebd.types import Feature, ImageU8
+from ongebd.video.picture import Fit, View
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ import numpy as np
 
 from ongebd.backbones import Backbone
 from ongebd.backbones.pipeline import frame_features
-from ongebd.common.geometry import Fit, Squash
 from ongebd.common.settings import Range, check_fields
 from ongebd.common.text import public_name
 from ongebd.errors import ConfigError, FeatureError, SourceError
@@ -25,6 +24,7 @@ from ongebd.features.failures import Failure, Failures
 from ongebd.features.store import Features16, FeatureStore
 from ongebd.types import Feature, Frame
 from ongebd.video import Source, VideoReader, source_name
+from ongebd.video.picture import Fit, Squash
 from ongebd.video.source import advice
 
 ONE_VIDEOS_FAULT = (SourceError, FeatureError, av.error.FFmpegError, OSError)

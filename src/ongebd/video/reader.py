@@ -13,11 +13,10 @@ from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from ongebd.common.geometry import Fit, View
 from ongebd.errors import SourceError, a_whole_number
 from ongebd.types import Epoch, Frame
 from ongebd.video.connecting import Connecting, interruptible
-from ongebd.video.picture import RgbMaker, Turn
+from ongebd.video.picture import Fit, RgbMaker, Turn, View
 from ongebd.video.source import (
     Source,
     advice,

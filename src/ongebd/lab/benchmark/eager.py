@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from ongebd.backbones import Backbone
 from ongebd.backbones.efficientnet_lite0_network import MEAN, SCALE, EfficientNetLite0
+from ongebd.backbones.onnx_backbone import WholePicture, small_luma
 from ongebd.backbones.torch_backbone import TorchBackbone
-from ongebd.backbones.whole_picture import WholePicture, small_luma
 from ongebd.baselines.network_scorer import NetworkScorer
 from ongebd.detector import Model
 from ongebd.detector.scorers import AnticipationScorer, Scorer

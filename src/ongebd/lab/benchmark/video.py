@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 from importlib import import_module
 from pathlib import Path
 
-from ongebd.common.prefetch import prefetch
+from ongebd.backbones.pipeline import prefetch
 from ongebd.detector import Model, SourceRun
 from ongebd.errors import ConfigError
 from ongebd.lab.benchmark.plan import BenchPlan

@@ -14,12 +14,11 @@ from av.container import InputContainer
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from ongebd.common.geometry import Fit
 from ongebd.errors import SourceError
 from ongebd.lab.composites.clips import Clip
 from ongebd.lab.composites.pictures import SIDE, small_luma
 from ongebd.types import ImageU8
-from ongebd.video.picture import RgbMaker
+from ongebd.video.picture import Fit, RgbMaker
 from ongebd.video.source import open_container, pick_stream
 
 _SEEK_FROM = 5.0  # seconds; nearer to the start, decoding from there is as fast

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.common.geometry import Fit
 from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.labels import read_labels
 from ongebd.data.numbers import FloatArray
@@ -28,7 +27,7 @@ from ongebd.lab.composites.pictures import (
     steps_of,
     turnover_of,
 )
-from ongebd.video.picture import RgbMaker
+from ongebd.video.picture import Fit, RgbMaker
 from ongebd.video.source import has_timestamps
 from ongebd.video.timing import Clock
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ongebd.common.prefetch import prefetch
+from ongebd.backbones.pipeline import prefetch
 from ongebd.data.labelled import LabelledVideo
 from ongebd.data.windows import IntArray, WindowTape
 from ongebd.errors import FeatureError

@@ -17,8 +17,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ongebd.common.geometry import View
 from ongebd.types import ImageU8
+from ongebd.video.picture import View
 
 Doubles = npt.NDArray[np.float64]
 _SHARPNESS = -0.6  # the cubic's a: swscale's default (its C is 0.6)

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import torch
 
 from ongebd.backbones.base import check_picture
+from ongebd.backbones.onnx_backbone import WholePicture
 from ongebd.backbones.torch_backbone import torch_device
-from ongebd.backbones.whole_picture import WholePicture
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.models import Model
 from ongebd.errors import ConfigError, FeatureError

@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from ongebd.common.prefetch import prefetch
+from ongebd.backbones.pipeline import prefetch
 
 NAME = "decode-in-test"
 
