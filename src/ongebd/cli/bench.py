@@ -58,7 +58,7 @@ def bench(
     threads
         CPU threads for one frame's inference.
     out
-        Folder for bench.md, bench.json and bench.png.
+        Folder for bench.md and bench.json.
     quiet
         No progress.
     """  # noqa: D405, D411, D416 - `methods` is a parameter, not a section

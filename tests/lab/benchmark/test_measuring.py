@@ -46,7 +46,7 @@ def test_numbers_of_streams_in_any_order(counts):
 
 
 @pytest.mark.parametrize("text", ["", "1,", "0", "a", "1;2", "1.5", "-4", "4097", "1,,2"])
-def test_a_list_that_is_none(text):
+def test_a_wrong_list_of_streams(text):
     with pytest.raises(ConfigError, match="--streams takes whole numbers"):
         parse_streams(text)
 

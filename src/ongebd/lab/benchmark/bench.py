@@ -15,15 +15,13 @@ import numpy as np
 from ongebd.errors import OngebdError
 from ongebd.lab.benchmark.cost import cost
 from ongebd.lab.benchmark.machine import cores, machine
-from ongebd.lab.benchmark.many import Flood, Steps
-from ongebd.lab.benchmark.memory import peak_memory
+from ongebd.lab.benchmark.many import Steps
 from ongebd.lab.benchmark.plan import BenchPlan
 from ongebd.lab.benchmark.result import BenchResult, MethodResult, VideoResult, WayResult
-from ongebd.lab.benchmark.subjects import LeftOut, Subject, subjects
+from ongebd.lab.benchmark.subjects import Subject, subjects
 from ongebd.lab.benchmark.timing import Cell, OneByOne
 from ongebd.lab.benchmark.video import PYSCENEDETECT, count_frames, read_by_model, read_by_pyscenedetect
 from ongebd.lab.benchmark.ways import Way, open_ways
-from ongebd.pool import StreamPool
 from ongebd.pool.runtime import open_runtime
 from ongebd.types import ImageU8
 
@@ -32,8 +30,6 @@ Progress = Callable[[str, int, int], object]
 Named = tuple[str, Cell]
 
 PICTURES, FEATURES = 16, 8
-GPU_DELAY = 0.005
-"""Seconds that a frame may wait for others in a pool on a GPU: the usual value there."""
 SOURCE = (1280, 720)
 """The assumed size of the source; a reader brings its frames to the method's size."""
 
@@ -67,12 +63,10 @@ class Bench:
             folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="ongebd-bench-")))
             self._subjects, self.result.left_out = subjects(plan, folder, self._say)
             cells = [*self._prepare(held), *self._prepare_many(held)]
-            self._parts = plan.repeats * len(cells) + (0 if plan.on_gpu else len(self._subjects))
+            self._parts = plan.repeats * len(cells)
             self._measure(cells)
             if plan.video is not None and self.result.video is not None:
                 self._read(plan.video, self.result.video, held)
-            if not plan.on_gpu:
-                self._weigh()
         self.result.complete = True
         return self.result
 
@@ -97,7 +91,7 @@ class Bench:
             except OngebdError as problem:
                 if self.plan.methods is not None:
                     raise
-                self.result.left_out.append(LeftOut(each.name, str(problem)))
+                self.result.left_out[each.name] = str(problem)
                 continue
             kept.append(each)
             method = MethodResult(each.name, each.note, cost(each.plain))
@@ -120,19 +114,14 @@ class Bench:
             self._say(f"making {each.name} ready for {most} streams")
             options: dict[str, Any] = {"max_batch": most}
             if plan.on_gpu:
-                options |= {"max_streams": sum(plan.streams) + most, "compiles": False}
+                options |= {"max_streams": sum(plan.streams), "compiles": False}
             precision = plan.precision if plan.on_gpu else None
             runtime = open_runtime(each.model, plan.device, precision, **options)
-            delay = GPU_DELAY if plan.on_gpu else 0.0
-            pool = StreamPool(each.model, runtime=runtime, max_delay=delay, on_result=lambda _result: None)
-            held.callback(pool.close)  # which closes the runtime
+            held.callback(runtime.close)
             frames = _pictures(each, 4 * PICTURES)
             for streams in plan.streams:
                 cell = method.many[streams] = Cell(Steps(runtime, each.model, streams, frames))
                 cells.append((f"{each.name}, {streams} streams", cell))
-            if most > 1:
-                method.pool = (most, Cell(Flood(pool, most, frames)))
-                cells.append((f"{each.name}, {most} streams of a pool", method.pool[1]))
         return cells
 
     def _read(self, path: Path, video: VideoResult, held: ExitStack) -> None:
@@ -147,17 +136,6 @@ class Bench:
         self._parts += self.plan.repeats * len(video.rows)
         with _torch_threads(cores()):  # for TransNetV2 and other networks of torch
             self._measure([(f"{name} through {path.name}", cell) for name, cell in video.rows])
-
-    def _weigh(self) -> None:
-        """Measure the memory of each method in its own process."""
-        for method in self.result.methods:
-            self._say(f"memory of {method.name}")
-            found = peak_memory(method.name, self.plan)
-            if isinstance(found, int):
-                method.memory = found
-            else:
-                self.result.notes.append(f"memory of {method.name}: not measured, {found}")
-            self._done += 1
 
 
 def _parts_of(way: Way, subject: Subject) -> dict[str, Cell]:

@@ -1,4 +1,4 @@
-"""A benchmark as tables, and its files: `bench.md`, `bench.json` and `bench.png`."""
+"""A benchmark as tables, and its files: `bench.md` and `bench.json`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ import json
 from pathlib import Path
 
 from ongebd.common.tables import NOTHING, Table, escaped, markdown_section
-from ongebd.lab.benchmark.picture import draw
 from ongebd.lab.benchmark.result import (
     BenchResult,
-    MethodResult,
     VideoResult,
     WayResult,
     printed_cost,
     to_json,
 )
-from ongebd.lab.benchmark.timing import Cell, Spread, ratio
-from ongebd.lab.benchmark.video import PYSCENEDETECT
+from ongebd.lab.benchmark.timing import Cell, Spread
 from ongebd.lab.evaluation.report import write_files
-
-PEERS = {"PySceneDetect": PYSCENEDETECT, "TransNetV2": "transnetv2"}
 
 
 def bench_tables(result: BenchResult) -> list[Table]:
@@ -50,13 +45,13 @@ def headline(result: BenchResult) -> str:
 
 
 def to_markdown(result: BenchResult) -> str:
-    """The report as Markdown, with a link to bench.png."""
+    """The report as Markdown."""
     parts = ["# Speed", escaped(headline(result)) + ".", *map(markdown_section, bench_tables(result))]
-    return "\n\n".join([*parts, "![frames a second](bench.png)"]) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def write_bench(result: BenchResult, folder: Path) -> list[Path]:
-    """Write the three files into a folder, which is made if necessary.
+    """Write both files into a folder, which is made if necessary.
 
     Raises:
         ConfigError: They can't be written.
@@ -65,7 +60,6 @@ def write_bench(result: BenchResult, folder: Path) -> list[Path]:
     contents = {
         "bench.md": to_markdown(result).encode(),
         "bench.json": text.encode("utf-8", "backslashreplace"),
-        "bench.png": draw(result),
     }
     return write_files(folder, contents)
 
@@ -81,8 +75,8 @@ def _machine_table(result: BenchResult) -> Table:
     facts = [(name, str(value)) for name, value in result.machine.items()]
     facts += [("ours on", how), ("turns", f"{plan.repeats} of {plan.seconds:g} s each, all things in turn")]
     why: dict[str, list[str]] = {}
-    for each in result.left_out:
-        why.setdefault(each.why.removeprefix(f"{each.name}: "), []).append(each.name)
+    for name, reason in result.left_out.items():
+        why.setdefault(reason.removeprefix(f"{name}: "), []).append(name)
     notes = [f"Left out, {', '.join(names)}: {reason}" for reason, names in why.items()]
     return Table("What it was measured on", ("", ""), facts, [*notes, *result.notes])
 
@@ -90,12 +84,12 @@ def _machine_table(result: BenchResult) -> Table:
 def _cost_table(result: BenchResult) -> Table:
     gpu = result.plan.on_gpu
     header = ["method", "M parameters", "paper's", "GFLOPs", "whole window", "paper's", "state, bytes"]
-    header += ["latency, frames", f"peak memory, MiB ({'GPU' if gpu else 'process'})"]
+    header += ["latency, frames", *(["GPU memory, MiB"] if gpu else [])]
     rows = []
     for method in result.methods:
         cost, paper = method.cost, printed_cost(method.name)
         flops = None if cost.backbone_gflops is None else cost.backbone_gflops + (cost.method_gflops or 0)
-        memory = method.ways[0].device_bytes if gpu and method.ways else method.memory
+        memory = method.ways[0].device_bytes if gpu and method.ways else None
         rows.append(
             (
                 method.title,
@@ -106,7 +100,7 @@ def _cost_table(result: BenchResult) -> Table:
                 _number(paper["gflops"], ".1f") if paper else "",
                 f"{cost.state_bytes:,}",
                 str(cost.latency),
-                _number(None if memory is None else memory / 2**20, ",.0f"),
+                *([_number(None if memory is None else memory / 2**20, ",.0f")] if gpu else []),
             )
         )
     notes = [
@@ -144,42 +138,29 @@ def _stream_table(result: BenchResult) -> Table:
 def _many_table(result: BenchResult) -> Table:
     methods = [method for method in result.methods if method.many]
     streams = sorted({count for method in methods for count in method.many})
-    pools = sorted({method.pool[0] for method in methods if method.pool})
-    header = ["method", *(_counted(count, "stream") for count in streams)]
-    header += [*(f"{count} of a StreamPool" for count in pools), f"p99 of a step of {streams[-1]}, ms"]
-    rows = [_many_row(method, streams, pools) for method in methods]
-    notes = [
-        "Frames a second of all streams together, two steps under way. A pool is fed by four threads of the"
-        " same process."
-        + (" The method's small kernels are not compiled here." if result.plan.on_gpu else "")
+    header = [
+        "method",
+        *(_counted(count, "stream") for count in streams),
+        f"p99 of a step of {streams[-1]}, ms",
     ]
-    return Table(f"Many streams, frames/s on {result.where}", header, rows, notes)
-
-
-def _many_row(method: MethodResult, streams: list[int], pools: list[int]) -> list[str]:
-    speeds = [_spread(method.many[count].fps) for count in streams]
-    pooled = [_spread(method.pool[1].fps) if method.pool else "" for _ in pools]
-    return [method.title, *speeds, *pooled, _milliseconds(method.many[streams[-1]], "p99")]
+    rows = [
+        (
+            method.title,
+            *(_spread(method.many[count].fps) for count in streams),
+            _milliseconds(method.many[streams[-1]], "p99"),
+        )
+        for method in methods
+    ]
+    note = "Frames a second of all streams together, two steps under way."
+    note += " The method's small kernels are not compiled here." if result.plan.on_gpu else ""
+    return Table(f"Many streams, frames/s on {result.where}", header, rows, [note])
 
 
 def _video_table(video: VideoResult) -> Table:
-    cells = dict(video.rows)
-    peers = {name: cells[row] for name, row in PEERS.items() if row in cells}
-    header = ("program", "source frames/s", *(f"× {name}" for name in peers))
-    rows = [
-        (name, _spread(cell.fps), *(_over(cell, peer) for peer in peers.values()))
-        for name, cell in video.rows
-        if cell.samples
-    ]
-    notes = [
-        "Decoding included, start-up not. TransNetV2 is fed by our decoder, with all cores for its network."
-    ]
-    return Table(f"{video.name}, {video.frames} frames, from end to end", header, rows, notes)
-
-
-def _over(cell: Cell, peer: Cell) -> str:
-    found = ratio(cell, peer)
-    return NOTHING if found is None or cell is peer else _spread(found, ".2f")
+    rows = [(name, _spread(cell.fps)) for name, cell in video.rows if cell.samples]
+    note = "Decoding included, start-up not. TransNetV2 uses our decoder, and all cores for its network."
+    title = f"{video.name}, {video.frames} frames, from end to end"
+    return Table(title, ("program", "source frames/s"), rows, [note])
 
 
 def _times(spread: Spread) -> str:

@@ -9,7 +9,6 @@ from ongebd.baselines.methods import METHODS
 from ongebd.detector.trained import ESTIMATOR
 from ongebd.lab.benchmark.cost import Cost
 from ongebd.lab.benchmark.plan import BenchPlan
-from ongebd.lab.benchmark.subjects import LeftOut
 from ongebd.lab.benchmark.timing import Cell, Spread, ratio
 from ongebd.lab.paper import PRINTED
 
@@ -37,8 +36,6 @@ class MethodResult:
         note: What a reader must know; may be empty.
         ways: Ours first.
         many: By the number of streams.
-        pool: The number of streams of a pool, and how fast they were.
-        memory: Peak bytes of a process that runs it on the CPU.
     """
 
     name: str
@@ -46,8 +43,6 @@ class MethodResult:
     cost: Cost
     ways: list[WayResult] = field(default_factory=list)
     many: dict[int, Cell] = field(default_factory=dict)
-    pool: tuple[int, Cell] | None = None
-    memory: int | None = None
 
     @property
     def title(self) -> str:
@@ -73,13 +68,13 @@ class VideoResult:
 class BenchResult:
     """All that was measured; `complete` once every turn was.
 
-    Usual methods that are not available here are `left_out`. `notes` are lines for the reader.
+    `left_out` says why usual methods are not available here. `notes` are lines for the reader.
     """
 
     plan: BenchPlan
     machine: dict[str, str | int | float]
     methods: list[MethodResult] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     video: VideoResult | None = None
     complete: bool = False
@@ -121,7 +116,7 @@ def to_json(result: BenchResult) -> dict[str, Any]:
         "machine": result.machine,
         "plan": plan | {"precision": result.plan.computes_in},
         "methods": [_method(method) for method in result.methods],
-        "left_out": [asdict(each) for each in result.left_out],
+        "left_out": [{"name": name, "why": why} for name, why in result.left_out.items()],
         "notes": result.notes,
         "video": video and {"name": video.name, "frames": video.frames, "frames_per_second": speeds},
     }
@@ -135,12 +130,10 @@ def _method(method: MethodResult) -> dict[str, Any]:
         "title": method.title,
         "note": method.note,
         "cost": asdict(method.cost),
-        "memory": method.memory,
         "paper": {name: paper[column] for name, column in names.items()} if paper else None,
         "ways": [_way(way) for way in method.ways],
         "over_eager": method.over_eager and asdict(method.over_eager),
         "many": {str(streams): _values(cell) for streams, cell in method.many.items()},
-        "pool": method.pool and {"streams": method.pool[0], "frames_per_second": _values(method.pool[1])},
     }
 
 

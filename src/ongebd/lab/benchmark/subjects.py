@@ -48,18 +48,10 @@ class Subject:
     chunk: int
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A usual method that is not available here, and why."""
-
-    name: str
-    why: str
-
-
 def subjects(
     plan: BenchPlan, folder: Path, tell: Callable[[str], object]
-) -> tuple[list[Subject], list[LeftOut]]:
-    """Load the methods of a plan, or if it names none, the usual ones that are available.
+) -> tuple[list[Subject], dict[str, str]]:
+    """Load the methods of a plan, or if it names none, the usual ones; also why others are not available.
 
     The folder takes the files of random networks, and must stay while these are in use.
 
@@ -68,7 +60,7 @@ def subjects(
         MissingExtraError: A package for a named one is not installed.
     """
     found: list[Subject] = []
-    missing: list[LeftOut] = []
+    missing: dict[str, str] = {}
     for name in USUAL if plan.methods is None else plan.methods:
         tell(f"loading {name}")
         try:
@@ -76,9 +68,9 @@ def subjects(
         except OngebdError as problem:
             if plan.methods is not None:
                 raise
-            missing.append(LeftOut(name, str(problem)))
+            missing[name] = str(problem)
     if not found:
-        raise ConfigError(f"nothing can be measured here: {'; '.join(each.why for each in missing)}")
+        raise ConfigError(f"nothing can be measured here: {'; '.join(missing.values())}")
     return found, missing
 
 
