@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ongebd import backbones
-from ongebd.backbones.onnx_backbone import GraphBackbone, on_cpu_runtime
+from ongebd.backbones.cpu_runtime import GraphBackbone, on_cpu_runtime
 from ongebd.detector import load
 from ongebd.errors import ConfigError, MissingExtraError
 

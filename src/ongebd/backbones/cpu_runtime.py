@@ -1,21 +1,20 @@
-"""Runs ONNX graphs on the CPU, with onnxruntime or with OpenVINO."""
+"""Other ways to run a network on the CPU: OpenVINO, and torch's backbones in onnxruntime."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ongebd.backbones.base import Backbone, Features, FramesU8, NetworkBackbone
+from ongebd.backbones.onnx_backbone import WEIGHTS, OnnxBackbone, WholePicture, by_onnxruntime
 from ongebd.errors import ConfigError, MissingExtraError
-
-if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
 
 CPU_RUNTIMES = ("onnxruntime", "openvino")
 """What runs a graph on the CPU; the first is the default."""
@@ -38,29 +37,6 @@ def check_runtime(runtime: str, precision: str) -> None:
         raise ConfigError(f"onnxruntime computes in float32 only, not in {precision}; use openvino")
     if runtime == "openvino":
         _import_openvino()
-
-
-def open_session(graph: Path | bytes, threads: int) -> InferenceSession:
-    """An onnxruntime session that computes each call in `threads` threads.
-
-    With one thread, a call computes in the thread that made it. So several streams can share a session, and
-    each gets the same bits as alone.
-
-    Args:
-        graph: An ONNX file, or its content.
-        threads: At least 1.
-    """
-    import onnxruntime as ort  # here, because it takes 50 ms
-
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
-    options.log_severity_level = 3  # errors only
-    # A thread that waits for work must not burn a core that decoding needs.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    model = graph if isinstance(graph, bytes) else str(graph)
-    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 class OpenVinoNetwork:
@@ -122,6 +98,82 @@ class OpenVinoNetwork:
         request.infer([np.ascontiguousarray(values)], share_inputs=True)
         result: npt.NDArray[np.float32] = request.get_output_tensor(0).data.copy()
         return result
+
+
+class GraphBackbone(OnnxBackbone):
+    """The features of another backbone, by another runtime or in another precision.
+
+    It computes one picture after another, so that a picture's feature has the same bits in any batch.
+
+    Args:
+        like: EfficientNet-Lite0 or a ResNet-50 (TSN is one), in float32 on the CPU.
+        runtime: What runs the network.
+        precision: What it computes in: `float32`, or with OpenVINO `bfloat16`. Features are always float32.
+        threads: Threads in which one picture is computed.
+
+    Raises:
+        ConfigError: There is no graph of it, or the runtime lacks the precision.
+        MissingExtraError: OpenVINO, or for a ResNet-50 `onnx`, isn't installed.
+    """
+
+    def __init__(
+        self, like: Backbone, runtime: str = "onnxruntime", precision: str = "float32", threads: int = 1
+    ) -> None:
+        check_runtime(runtime, precision)
+        self._graph = _graph_of(like)
+        identity = like.identity + ("" if precision == "float32" else f"+{precision}")
+        NetworkBackbone.__init__(self, like.name, identity, like.dim, like.input_size, like.resize_size)
+        self.runtime, self.precision, self.threads = runtime, precision, threads
+        self._opening = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, by {self.runtime}>"
+
+    @cached_property
+    def _run(self) -> Callable[[FramesU8], Features]:
+        shape = (1, self.input_size, self.input_size, 3)
+        run = (
+            by_onnxruntime(self._graph, self.threads)
+            if self.runtime == "onnxruntime"
+            else OpenVinoNetwork(self._graph, self.precision, self.threads, shape)
+        )
+        return lambda frames: np.concatenate([run(frame[None]) for frame in frames])
+
+
+def on_cpu_runtime(
+    backbone: Backbone, runtime: str = "onnxruntime", precision: str = "float32", threads: int = 1
+) -> Backbone:
+    """A backbone run like this; the same object if it is already, or has no network.
+
+    Raises:
+        ConfigError: The runtime or the precision doesn't suit it.
+        MissingExtraError: A package isn't installed.
+    """
+    check_runtime(runtime, precision)
+    if isinstance(backbone, WholePicture):
+        network = on_cpu_runtime(backbone.network, runtime, precision, threads)
+        return backbone if network is backbone.network else WholePicture(network)
+    if backbone.name == "pictures" or (type(backbone) is OnnxBackbone and runtime == "onnxruntime"):
+        return backbone
+    return GraphBackbone(backbone, runtime, precision, threads)
+
+
+def _graph_of(backbone: Backbone) -> bytes:
+    """The ONNX file of a backbone's network: `frames` (N, S, S, 3) uint8 → `features` (N, D) float32."""
+    if type(backbone) is OnnxBackbone:
+        return (WEIGHTS / f"{backbone.name}.onnx").read_bytes()
+    if hasattr(backbone, "network"):  # a PyTorch backbone, so torch is here
+        from ongebd.backbones.resnet50_network import ResNet50
+        from ongebd.backbones.torch_backbone import TorchBackbone
+
+        if isinstance(backbone, TorchBackbone) and isinstance(backbone.network, ResNet50):
+            try:
+                from ongebd.backbones.resnet50_graph import resnet50_graph
+            except ModuleNotFoundError as problem:
+                raise MissingExtraError.of(problem.name, "train") from None
+            mean, deviation = backbone.normalisation
+            return resnet50_graph(backbone.network, mean, deviation, backbone.input_size)
+    raise ConfigError(f"{backbone.name}: can't run on another runtime; leave out runtime and precision")
 
 
 def _check_precision(precision: str) -> None:

@@ -1,4 +1,4 @@
-"""Backbones that run as ONNX graphs on the CPU: the ones in the package, and torch's in another runtime."""
+"""The backbones in the package, which run as ONNX graphs in onnxruntime."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from collections.abc import Callable
 from functools import cached_property
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ongebd.backbones.base import Backbone, Features, FramesU8, NetworkBackbone, squash
-from ongebd.backbones.cpu_runtime import OpenVinoNetwork, check_runtime, open_session
-from ongebd.errors import ConfigError, MissingExtraError
 from ongebd.types import ImageU8
 from ongebd.video.picture import Squash
 
-_WEIGHTS = files("ongebd.backbones") / "weights"
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+WEIGHTS = files("ongebd.backbones") / "weights"
 
 LUMA = 56
 """Height and width of the luma, in its own pixels."""
@@ -38,7 +39,7 @@ class OnnxBackbone(NetworkBackbone):
     """
 
     def __init__(self, name: str, threads: int = 1) -> None:
-        about: dict[str, Any] = json.loads((_WEIGHTS / f"{name}.json").read_text(encoding="utf-8"))
+        about: dict[str, Any] = json.loads((WEIGHTS / f"{name}.json").read_text(encoding="utf-8"))
         size, resize_size = about["input"]["shape"][1], about["input"]["resize_size"]
         super().__init__(name, f"{name}@{about['sha256'][:12]}", about["dim"], size, resize_size)
         self.threads = threads
@@ -51,51 +52,35 @@ class OnnxBackbone(NetworkBackbone):
 
     @cached_property
     def _run(self) -> Callable[[FramesU8], Features]:
-        with as_file(_WEIGHTS / f"{self.name}.onnx") as path:
-            return _by_onnxruntime(path, self.threads)
+        with as_file(WEIGHTS / f"{self.name}.onnx") as path:
+            return by_onnxruntime(path, self.threads)
 
 
-class GraphBackbone(OnnxBackbone):
-    """The features of another backbone, by another runtime or in another precision.
+def open_session(graph: Path | bytes, threads: int) -> InferenceSession:
+    """An onnxruntime session that computes each call in `threads` threads.
 
-    It computes one picture after another, so that a picture's feature has the same bits in any batch.
+    With one thread, a call computes in the thread that made it. So several streams can share a session, and
+    each gets the same bits as alone.
 
     Args:
-        like: EfficientNet-Lite0 or a ResNet-50 (TSN is one), in float32 on the CPU.
-        runtime: What runs the network.
-        precision: What it computes in: `float32`, or with OpenVINO `bfloat16`. Features are always float32.
-        threads: Threads in which one picture is computed.
-
-    Raises:
-        ConfigError: There is no graph of it, or the runtime lacks the precision.
-        MissingExtraError: OpenVINO, or for a ResNet-50 `onnx`, isn't installed.
+        graph: An ONNX file, or its content.
+        threads: At least 1.
     """
+    import onnxruntime as ort  # here, because it takes 50 ms
 
-    def __init__(
-        self, like: Backbone, runtime: str = "onnxruntime", precision: str = "float32", threads: int = 1
-    ) -> None:
-        check_runtime(runtime, precision)
-        self._graph = _graph_of(like)
-        identity = like.identity + ("" if precision == "float32" else f"+{precision}")
-        NetworkBackbone.__init__(self, like.name, identity, like.dim, like.input_size, like.resize_size)
-        self.runtime, self.precision, self.threads = runtime, precision, threads
-        self._opening = threading.Lock()
-
-    def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}, by {self.runtime}>"
-
-    @cached_property
-    def _run(self) -> Callable[[FramesU8], Features]:
-        shape = (1, self.input_size, self.input_size, 3)
-        run = (
-            _by_onnxruntime(self._graph, self.threads)
-            if self.runtime == "onnxruntime"
-            else OpenVinoNetwork(self._graph, self.precision, self.threads, shape)
-        )
-        return lambda frames: np.concatenate([run(frame[None]) for frame in frames])
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+    options.log_severity_level = 3  # errors only
+    # A thread that waits for work must not burn a core that decoding needs.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    model = graph if isinstance(graph, bytes) else str(graph)
+    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def _by_onnxruntime(graph: Path | bytes, threads: int) -> Callable[[FramesU8], Features]:
+def by_onnxruntime(graph: Path | bytes, threads: int) -> Callable[[FramesU8], Features]:
+    """A function from pictures to features that runs a graph from `frames` to `features`."""
     session = open_session(graph, threads)
     return lambda frames: session.run(["features"], {"frames": frames})[0]
 
@@ -140,39 +125,3 @@ def small_luma(frames: FramesU8) -> npt.NDArray[np.float32]:
         means += luma[..., column::step]
     result: npt.NDArray[np.float32] = (means * np.float32(1 / step**2)).reshape(count, LUMA * LUMA)
     return result
-
-
-def on_cpu_runtime(
-    backbone: Backbone, runtime: str = "onnxruntime", precision: str = "float32", threads: int = 1
-) -> Backbone:
-    """A backbone run like this; the same object if it is already, or has no network.
-
-    Raises:
-        ConfigError: The runtime or the precision doesn't suit it.
-        MissingExtraError: A package isn't installed.
-    """
-    check_runtime(runtime, precision)
-    if isinstance(backbone, WholePicture):
-        network = on_cpu_runtime(backbone.network, runtime, precision, threads)
-        return backbone if network is backbone.network else WholePicture(network)
-    if backbone.name == "pictures" or (type(backbone) is OnnxBackbone and runtime == "onnxruntime"):
-        return backbone
-    return GraphBackbone(backbone, runtime, precision, threads)
-
-
-def _graph_of(backbone: Backbone) -> bytes:
-    """The ONNX file of a backbone's network: `frames` (N, S, S, 3) uint8 → `features` (N, D) float32."""
-    if type(backbone) is OnnxBackbone:
-        return (_WEIGHTS / f"{backbone.name}.onnx").read_bytes()
-    if hasattr(backbone, "network"):  # a PyTorch backbone, so torch is here
-        from ongebd.backbones.resnet50_network import ResNet50
-        from ongebd.backbones.torch_backbone import TorchBackbone
-
-        if isinstance(backbone, TorchBackbone) and isinstance(backbone.network, ResNet50):
-            try:
-                from ongebd.backbones.resnet50_graph import resnet50_graph
-            except ModuleNotFoundError as problem:
-                raise MissingExtraError.of(problem.name, "train") from None
-            mean, deviation = backbone.normalisation
-            return resnet50_graph(backbone.network, mean, deviation, backbone.input_size)
-    raise ConfigError(f"{backbone.name}: can't run on another runtime; leave out runtime and precision")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ongebd.backbones.onnx_backbone import on_cpu_runtime as backbone_on_cpu_runtime
+from ongebd.backbones.cpu_runtime import on_cpu_runtime as backbone_on_cpu_runtime
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.model import Model
 from ongebd.detector.scorers import Scorer

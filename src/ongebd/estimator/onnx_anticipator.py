@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.backbones.cpu_runtime import OpenVinoNetwork, open_session
+from ongebd.backbones.cpu_runtime import OpenVinoNetwork
+from ongebd.backbones.onnx_backbone import open_session
 from ongebd.errors import ConfigError, os_errors
 from ongebd.estimator.anticipation import full_window
 from ongebd.types import Feature

@@ -20,7 +20,7 @@ from typing import Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.detector.due import in_seconds
+from ongebd.detector.detector import in_seconds
 from ongebd.errors import FeatureError, OngebdError
 from ongebd.pool.runtime.base import Window
 from ongebd.types import ImageU8

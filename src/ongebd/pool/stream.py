@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Literal, Protocol
 
 from ongebd.detector.config import StreamConfig
-from ongebd.detector.due import Due, in_seconds
+from ongebd.detector.detector import Due, in_seconds
 from ongebd.detector.models import Model
 from ongebd.pool.queue import Request
 from ongebd.pool.runtime import Runtime, StreamSlot

@@ -30,6 +30,10 @@ _FORMATS: Final = (
 # Sound alone: recognised, so that the refusal can say that there is no video.
 _SOUND: Final = "mp3,wav,flac,aac,ac3,eac3,aiff,caf,amr,ape,au,w64,wv,tta,dts"
 _PLAYLIST = "hls"
+PLAYLISTS: Final = (".m3u8", ".m3u")
+"""How the name of an HLS playlist ends, in lower case."""
+DATA_OPTIONS: Final = {"protocol_whitelist": "file,fd,pipe", "format_whitelist": f"{_FORMATS},{_SOUND}"}
+"""FFmpeg's options for a file, a pipe or a file object: a container that opens nothing else."""
 _WEB = "http,https,httpproxy,tcp,tls,crypto,data"
 _STREAM = (
     "udp,tcp,tls,rtp,srtp,rtsp,rtsps,rtmp,rtmps,rtmpt,rtmpts,rtmpe,rtmpte,ffrtmphttp,ffrtmpcrypt,srt,crypto"
@@ -61,11 +65,6 @@ def options_for_url(url: str) -> dict[str, str]:
     return options
 
 
-def options_for_data() -> dict[str, str]:
-    """FFmpeg's options for a file, a pipe or a file object: a container that opens nothing else."""
-    return {"protocol_whitelist": "file,fd,pipe", "format_whitelist": f"{_FORMATS},{_SOUND}"}
-
-
 def plain_url(url: str) -> str:
     """A URL without our own mark, as FFmpeg takes it."""
     return url.removeprefix(INSECURE)
@@ -90,11 +89,6 @@ def certificate_problem(url: str, timeout: float) -> str | None:
         return problem.verify_message
     except OSError:
         return None
-
-
-def is_playlist(path: str) -> bool:
-    """Whether a local file is named as an HLS playlist."""
-    return path.lower().endswith((".m3u8", ".m3u"))
 
 
 class PlaylistFolder:

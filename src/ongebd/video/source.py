@@ -23,11 +23,11 @@ from av.video.stream import VideoStream
 from ongebd.common.text import STANDARD_INPUT, public_name, spoken_name
 from ongebd.errors import SourceError
 from ongebd.video.access import (
+    DATA_OPTIONS,
     INSECURE,
+    PLAYLISTS,
     PlaylistFolder,
     certificate_problem,
-    is_playlist,
-    options_for_data,
     options_for_url,
     plain_url,
 )
@@ -138,7 +138,7 @@ def open_container(source: Source, connecting: Connecting | None = None) -> Inpu
     check_source(source)
     connecting = connecting or Connecting()
     if not isinstance(source, str | os.PathLike):
-        return _open(source, source, connecting, options=options_for_data())
+        return _open(source, source, connecting, options=DATA_OPTIONS)
     text = os.fspath(source)
     if text == "-":
         return _open_stdin(connecting)
@@ -151,10 +151,10 @@ def open_container(source: Source, connecting: Connecting | None = None) -> Inpu
     path = local_path(text)
     _refuse_bad_path(path, source_name(source))
     # With "file:" in front, a colon in the name doesn't look like a protocol.
-    if is_playlist(path):
+    if path.lower().endswith(PLAYLISTS):
         folder = PlaylistFolder(path)
         return _open(f"file:{path}", source, connecting, options=folder.options, pieces=folder)
-    return _open(f"file:{path}", source, connecting, options=options_for_data())
+    return _open(f"file:{path}", source, connecting, options=DATA_OPTIONS)
 
 
 def pick_stream(
@@ -293,10 +293,10 @@ def _open_stdin(connecting: Connecting) -> InputContainer:
         raise SourceError(f"{STANDARD_INPUT}: nothing is piped in; use cat video.ts | ongebd detect -")
     if _stdin_is_a_file():
         # FFmpeg reads the descriptor itself: no GIL, and it can seek in a redirected file.
-        return _open("fd:", "-", connecting, options=options_for_data() | {"fd": str(sys.stdin.fileno())})
+        return _open("fd:", "-", connecting, options=DATA_OPTIONS | {"fd": str(sys.stdin.fileno())})
     pipe = PipeEnd(sys.stdin.fileno(), connecting)
     try:
-        return _open(pipe, "-", connecting, options=options_for_data())
+        return _open(pipe, "-", connecting, options=DATA_OPTIONS)
     finally:
         if pipe.interrupted is not None:
             raise pipe.interrupted

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from ongebd.detector.config import StreamConfig, asked_for
-from ongebd.detector.due import Due, in_seconds
+from ongebd.detector.detector import Due, in_seconds
 from ongebd.detector.models import Model
 from ongebd.pool.gpu.runtime import GpuRuntime
 from ongebd.pool.gpu.uploads import Given
