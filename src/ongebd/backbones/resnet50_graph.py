@@ -1,23 +1,17 @@
 """A ResNet-50 with its weights as an ONNX graph, for the CPU runtimes. Needs torch and `onnx`.
 
-The graph is written layer by layer instead of traced, so it doesn't depend on torch's version. It takes
-pictures as they lie in memory, and normalises them itself.
+It takes pictures as they lie in memory, and normalises them itself.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from ongebd.backbones.onnx_graph import GraphWriter
 from ongebd.backbones.resnet50_network import DIM, Bottleneck, ResNet50
-
-_OPSET, _IR_VERSION = 17, 8  # old enough for every onnxruntime that we support
 
 
 def resnet50_graph(
@@ -49,23 +43,11 @@ def resnet50_graph(
     graph.node("Flatten", graph.node("GlobalAveragePool", x), output="features", axis=1)
     pictures = helper.make_tensor_value_info("frames", TensorProto.UINT8, ["N", size, size, 3])
     features = helper.make_tensor_value_info("features", TensorProto.FLOAT, ["N", DIM])
-    proto = helper.make_model(
-        helper.make_graph(graph.nodes, "resnet50", [pictures], [features], graph.weights),
-        opset_imports=[helper.make_opsetid("", _OPSET)],
-        ir_version=_IR_VERSION,
-        producer_name="ongebd",
-    )
-    written: bytes = proto.SerializeToString()
+    written: bytes = graph.model("resnet50", pictures, features).SerializeToString()
     return written
 
 
-class _Graph:
-    """Collects nodes and weights; each method adds one and returns the name of its output."""
-
-    def __init__(self) -> None:
-        self.nodes: list[onnx.NodeProto] = []
-        self.weights: list[onnx.TensorProto] = []
-
+class _Graph(GraphWriter):
     def convolution(self, x: str, conv: nn.Module, norm: nn.Module) -> str:
         """A convolution with its normalisation folded in."""
         assert isinstance(conv, nn.Conv2d)
@@ -73,23 +55,6 @@ class _Graph:
         folded = fuse_conv_bn_eval(conv, norm)
         assert folded.bias is not None
         (stride, _), (kernel, _) = folded.stride, folded.kernel_size
-        return self.node(
-            "Conv",
-            x,
-            self.weight(folded.weight.detach().numpy()),
-            self.weight(folded.bias.detach().numpy()),
-            kernel_shape=[kernel, kernel],
-            strides=[stride, stride],
-            pads=[kernel // 2] * 4,
-        )
-
-    def node(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        name = output or f"v{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
-        return name
-
-    def weight(self, value: npt.NDArray[Any]) -> str:
-        """A constant of floats."""
-        name = f"w{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(value, np.float32), name))
-        return name
+        weight, bias = (self.weight(each.detach().numpy()) for each in (folded.weight, folded.bias))
+        strides, pads = [stride] * 2, [kernel // 2] * 4
+        return self.node("Conv", x, weight, bias, kernel_shape=[kernel] * 2, strides=strides, pads=pads)

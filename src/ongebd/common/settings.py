@@ -7,7 +7,7 @@ dataclasses, and says what is wrong in one line.
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cache
@@ -78,6 +78,12 @@ def changed(settings: Settings, changes: Mapping[str, Any], where: str = "") -> 
             raise ConfigError(f"{where}unknown setting {name!r}: {hint}")
         read[name] = read_as(value, hints[name], f"{where}{name}")
     return replace(settings, **read)
+
+
+def differences(old: Any, new: Any, ignored: Container[str] = ()) -> str:
+    """How the fields of two dataclasses of one type differ, in words; empty if they agree."""
+    pairs = [(field.name, getattr(old, field.name), getattr(new, field.name)) for field in fields(old)]
+    return "; ".join(f"{name} {a!r}, not {b!r}" for name, a, b in pairs if name not in ignored and a != b)
 
 
 def read_as(value: Any, wanted: Any, where: str) -> Any:

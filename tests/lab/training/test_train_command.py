@@ -94,7 +94,7 @@ def test_the_command_line_overrides_a_yaml_file_and_curves_are_written(store: Pa
     [
         (["--set", "residual"], "--set residual: use NAME=VALUE"),
         (["--set", "colour=red"], "unknown setting 'colour'"),
-        (["--device", "abacus"], "device must be auto, cpu, cuda or cuda:N, not 'abacus'"),
+        (["--device", "abacus"], "--device abacus: no such kind of device; use cpu, cuda or cuda:0"),
         (["--set", "select_by=accuracy"], "select_by must be one of average"),
         (["--set", "validation_share=0.99"], "too few to train and to validate on"),
     ],

@@ -36,7 +36,7 @@ def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
     parts += map(markdown_section, report_tables(report))
     parts += [f"![{Path(name).stem.replace('_', ' ')}]({name})" for name in pictures]
     text = "\n\n".join(parts) + "\n"
-    contents = {"report.md": text.encode(), "report.json": _json(report), **pictures}
+    contents = {"report.md": text.encode(), "report.json": json_bytes(report), **pictures}
     return write_files(folder, contents, stale=[name for name in PICTURES if name not in pictures])
 
 
@@ -68,7 +68,7 @@ def write_files(folder: Path, contents: Mapping[str, bytes], stale: Iterable[str
     return files
 
 
-def _json(document: Values) -> bytes:
+def json_bytes(document: Values) -> bytes:
     """JSON as UTF-8. Control characters, and stray bytes of file names, become JSON's own escapes."""
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     text = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -11,9 +11,10 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
+from ongebd.common.settings import differences
 from ongebd.common.writing import write_whole
 from ongebd.errors import ConfigError
-from ongebd.lab.training.config import TrainConfig
+from ongebd.lab.training.config import MAY_CHANGE, TrainConfig
 from ongebd.lab.training.dataset import DataIdentity
 
 FORMAT = 1
@@ -82,21 +83,20 @@ class Checkpoint:
         Raises:
             ConfigError: The file can't be read, or has another recipe or other data. No file is changed.
         """
-        where = str(self.path)
+        where = f"{self.path}: "
         try:
             state = torch.load(self.path, map_location=device, weights_only=True)
-            found, written, trained_on = state["format"], state["config"], DataIdentity(**state["data"])
+            if state["format"] != FORMAT:
+                raise ConfigError(f"format {state['format']}, but this version reads {FORMAT}")
+            then, data = TrainConfig(**state["config"]), DataIdentity(**state["data"])
         except Exception as problem:  # noqa: BLE001 - a damaged file makes torch raise anything
             reason = f"{type(problem).__name__}: {_short(problem)}"
-            raise ConfigError(f"{where}: can't read ({reason}); name another --out") from None
-        if found != FORMAT:
-            raise ConfigError(f"{where}: format {found}, but this version reads {FORMAT}; name another --out")
-        try:
-            then = TrainConfig(**written)
-        except (ConfigError, TypeError) as problem:
-            raise ConfigError(f"{where}: its settings are invalid ({problem}); name another --out") from None
-        then.require_same_recipe(self.config, where)
-        trained_on.require_same(self.data, where)
+            raise ConfigError(f"{where}can't read ({reason}); name another --out") from None
+        if changes := differences(then, self.config, MAY_CHANGE):
+            raise ConfigError(f"{where}was trained with {changes}; name another --out")
+        if changes := differences(data, self.data):
+            advice = "give the original store and labels, or name another --out"
+            raise ConfigError(f"{where}was trained on other data: {changes}; {advice}")
         try:
             self.model.load_state_dict(state["model"])
             self.optimizer.load_state_dict(state["optimizer"])
@@ -105,8 +105,9 @@ class Checkpoint:
                 torch.cuda.set_rng_state(state["random_gpu"].cpu())
             return Progress(**state["progress"])
         except Exception as problem:  # noqa: BLE001 - torch raises anything if something doesn't fit
-            reason = _short(problem)
-            raise ConfigError(f"{where}: does not fit this network ({reason}); name another --out") from None
+            raise ConfigError(
+                f"{where}doesn't fit this network ({_short(problem)}); name another --out"
+            ) from None
 
 
 def _short(problem: Exception) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -20,7 +20,7 @@ ESTIMATOR = "estimator"
 """The paper's own method among those that can be trained."""
 
 # Settings that may differ when a training is resumed: where it runs, and for how long.
-_MAY_CHANGE = (
+MAY_CHANGE = (
     *("store", "labels", "out", "epochs", "device", "precision", "compile", "features_in"),
     *("checkpoint_every", "tensorboard"),
 )
@@ -202,16 +202,6 @@ class TrainConfig:
         if changes.get("method", ESTIMATOR) != ESTIMATOR:
             changes = {"obd": False, **changes}
         return settings.changed(self, changes, f"{where}: " if where else "")
-
-    def require_same_recipe(self, other: TrainConfig, where: str) -> None:
-        """Raise a ConfigError if a training with these settings can't be resumed with others."""
-        differing = [
-            f"{f.name} {getattr(self, f.name)!r}, not {getattr(other, f.name)!r}"
-            for f in fields(self)
-            if f.name not in _MAY_CHANGE and getattr(self, f.name) != getattr(other, f.name)
-        ]
-        if differing:
-            raise ConfigError(f"{where}: was trained with {'; '.join(differing)}; name another --out")
 
 
 def read_config(path: Path) -> TrainConfig:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -121,19 +121,6 @@ class DataIdentity:
                 labels.update(np.packbits(video.targets).tobytes())
         digests = (digest.hexdigest()[:12] for digest in (videos, labels))
         return cls(dataset.backbone, int(dataset.dim), float(dataset.fps), *digests)
-
-    def require_same(self, now: DataIdentity, where: str) -> None:
-        """Raise a ConfigError if a training on these data can't be resumed on others."""
-        changes = [
-            f"{f.name} {getattr(self, f.name)!r}, not {getattr(now, f.name)!r}"
-            for f in fields(self)
-            if getattr(self, f.name) != getattr(now, f.name)
-        ]
-        if changes:
-            raise ConfigError(
-                f"{where}: was trained on other data: {'; '.join(changes)}; give the original store and"
-                " labels, or name another --out"
-            )
 
 
 def _label_line(label: VideoLabels) -> str:

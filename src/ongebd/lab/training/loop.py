@@ -20,7 +20,7 @@ from ongebd.lab.training.config import TrainConfig, write_config
 from ongebd.lab.training.dataset import DataIdentity, Dataset, open_dataset
 from ongebd.lab.training.processes import Processes, StepFunction, joined, precision, prepared
 from ongebd.lab.training.report import Report, make_report, write_training_report
-from ongebd.lab.training.task import task_of
+from ongebd.lab.training.task import save_model, task_of
 from ongebd.lab.training.validation import validate
 
 MODEL, CHECKPOINT = "model", "checkpoint.pt"
@@ -153,7 +153,7 @@ def train(
                 watcher.say(_line(row, by))
                 if result.figures[by] > progress.best:
                     progress.best, progress.best_epoch = result.figures[by], progress.epoch
-                    task.save(out / MODEL, model, dataset, result.threshold)
+                    save_model(task, out / MODEL, model, dataset, result.threshold)
             if curves is not None:
                 _write_curves(curves, row)
             progress.history.append(row)
@@ -170,7 +170,7 @@ def train(
         if processes.is_first and report:
             watcher.say("validating the best epoch, and the anticipators that need no training")
             made = make_report(config, dataset, task, best, held_out, progress)
-            task.save(out / MODEL, best, dataset, made.results[0].threshold)
+            save_model(task, out / MODEL, best, dataset, made.results[0].threshold)
             write_training_report(made, out)
             for line in made.values["findings"]:
                 watcher.say(line)

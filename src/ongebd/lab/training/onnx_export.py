@@ -1,28 +1,25 @@
 """The anticipator as an ONNX file for the CPU runtime. Needs `onnx` and torch.
 
-The graph is written layer by layer instead of traced. So it needs only `onnx`, doesn't depend on torch's
-version, and constants are folded into it: the projected token, the positions, and the scale of the attention.
+Constants are folded into the graph: the projected token, the positions, and the scale of the attention.
 """
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 from torch import Tensor, nn
 
+from ongebd.backbones.onnx_graph import GraphWriter
 from ongebd.common.writing import write_whole
 from ongebd.detector.trained import ONNX_FILE
 from ongebd.errors import ConfigError, os_errors
 from ongebd.estimator.anticipator import ConsistentEventAnticipator, DecoderLayer
 from ongebd.estimator.torch_anticipator import load_anticipator
-
-_OPSET, _IR_VERSION = 17, 8  # old enough for every onnxruntime that we support
 
 Floats = npt.NDArray[np.float32]
 
@@ -38,19 +35,9 @@ def export_onnx(model: ConsistentEventAnticipator, path: Path) -> None:
         raise ConfigError("a classifier, the ablation's baseline, can't be exported: it anticipates nothing")
     writer = _Graph(config.heads)
     writer.network(model)
-    graph = helper.make_graph(
-        writer.nodes,
-        "anticipator",
-        [helper.make_tensor_value_info("past", TensorProto.FLOAT, [config.window, config.dim])],
-        [helper.make_tensor_value_info("anticipated", TensorProto.FLOAT, [config.dim])],
-        writer.weights,
-    )
-    proto = helper.make_model(
-        graph,
-        opset_imports=[helper.make_opsetid("", _OPSET)],
-        ir_version=_IR_VERSION,
-        producer_name="ongebd",
-    )
+    past = helper.make_tensor_value_info("past", TensorProto.FLOAT, [config.window, config.dim])
+    anticipated = helper.make_tensor_value_info("anticipated", TensorProto.FLOAT, [config.dim])
+    proto = writer.model("anticipator", past, anticipated)
     onnx.checker.check_model(proto)
     with os_errors(path), write_whole(path) as part:
         part.write_bytes(proto.SerializeToString())
@@ -66,12 +53,11 @@ def export_folder(folder: Path) -> Path:
     return folder / ONNX_FILE
 
 
-class _Graph:
-    """Collects nodes and weights; each method adds a part and returns the name of its output."""
+class _Graph(GraphWriter):
+    """Each method adds a part and returns the name of its output."""
 
     def __init__(self, heads: int) -> None:
-        self.nodes: list[onnx.NodeProto] = []
-        self.weights: list[onnx.TensorProto] = []
+        super().__init__()
         self.heads = heads
 
     def network(self, model: ConsistentEventAnticipator) -> None:
@@ -139,18 +125,6 @@ class _Graph:
         erf = self.node("Erf", self.node("Div", x, self.weight(math.sqrt(2))))
         one_more = self.node("Add", erf, self.weight(1))
         return self.node("Mul", self.node("Mul", x, one_more), self.weight(0.5))
-
-    def node(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        """Any node; its output's name."""
-        name = output or f"v{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
-        return name
-
-    def weight(self, value: npt.ArrayLike, kind: npt.DTypeLike = np.float32) -> str:
-        """A constant."""
-        name = f"w{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(value, kind), name))
-        return name
 
     def integers(self, *values: int) -> str:
         """A constant shape, or constant indices."""

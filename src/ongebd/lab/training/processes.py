@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from ongebd.errors import ConfigError
+from ongebd.backbones.torch_backbone import torch_device
 from ongebd.lab.training.config import TrainConfig
 
 StepFunction = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -67,15 +67,8 @@ def checked_device(name: str, local: int = 0) -> torch.device:
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ConfigError(f"device must be auto, cpu, cuda or cuda:N, not {name!r}") from None
-    if device.type == "cuda":
-        if not torch.cuda.is_available():
-            raise ConfigError(f"device {name}: torch finds no GPU; drop --device, or use cpu")
-        return torch.device(name if ":" in name else f"cuda:{local}")
-    return device
+    device = torch_device(name)
+    return torch.device("cuda", local) if name == "cuda" else device
 
 
 def precision(config: TrainConfig, device: torch.device) -> Callable[[], AbstractContextManager[Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 import platform
 from collections.abc import Iterator, Sequence
@@ -11,19 +10,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import nn
 
 from ongebd import __version__
 from ongebd.common.lettering import lettering
 from ongebd.common.tables import NOTHING, Table, markdown
-from ongebd.errors import os_errors
 from ongebd.lab.evaluation.evaluation import Evaluation, EvaluationConfig, best_floor, evaluate
 from ongebd.lab.evaluation.figures import FIGURES
-from ongebd.lab.evaluation.report import write_report
+from ongebd.lab.evaluation.report import json_bytes, write_files, write_report
 from ongebd.lab.training.batches import Features
 from ongebd.lab.training.checkpoint import Progress
 from ongebd.lab.training.config import ESTIMATOR, TrainConfig
@@ -37,7 +33,7 @@ GIVEN_UP = 0.1
 """An anticipator has given up if its mean error elsewhere is above this and twice the window mean's."""
 
 # Colours that colour-blind readers can tell apart (Okabe and Ito).
-_BOUNDARY, _ELSEWHERE, _LINE = "#D55E00", "#0072B2", "#1A1A1A"
+_BOUNDARY, _ELSEWHERE = "#D55E00", "#0072B2"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,11 +102,12 @@ def write_training_report(report: Report, out: Path) -> None:
     Raises:
         ConfigError: The folder isn't writable.
     """
-    text = json.dumps(report.values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    with os_errors(out):
-        (out / "errors.png").write_bytes(_draw_errors(report.results, report.values["select_by"]))
-        (out / "report.json").write_text(text, encoding="utf-8")
-        (out / "report.md").write_text(_markdown(report.values), encoding="utf-8")
+    files = {
+        "report.md": _markdown(report.values).encode(),
+        "report.json": json_bytes(report.values),
+        "errors.png": _draw_errors(report.results),
+    }
+    write_files(out, files)
     write_report(report.evaluation, out / "evaluation")
 
 
@@ -221,45 +218,23 @@ def _three(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.3f}"
 
 
-def _draw_errors(results: Sequence[Validated], select_by: str) -> bytes:
-    """A PNG with a row for each anticipator: histograms of its errors, and F1 over its threshold."""
+def _draw_errors(results: Sequence[Validated]) -> bytes:
+    """A PNG with a histogram for each anticipator: its errors on boundaries and elsewhere."""
     with lettering(10):
-        figure = Figure(figsize=(13, 3.4 * len(results)), dpi=100, facecolor="white", layout="constrained")
-        grid = figure.subplots(len(results), 2, squeeze=False, width_ratios=(2, 1))
-        reach = max(0.6, *map(_largest_error, results))  # one scale, so that rows compare
-        for (left, right), result in zip(grid, results, strict=True):
-            _draw_histograms(left, result)
-            left.set_xlim(0, reach)
-            left.set_ylim(0, 1.3 * left.get_ylim()[1])  # room for the legend
-            thresholds, values = zip(*sorted(result.by_threshold.items()), strict=True)
-            right.plot(thresholds, values, color=_LINE, marker="o", markersize=4)
-            right.axvline(result.threshold, color=_LINE, linestyle=":", linewidth=1)
-            right.set_ylim(0, 1.03)
-            right.set_xlabel("threshold (dotted: the best on these videos)")
-            right.set_ylabel(f"F1, {select_by}")
-            right.grid(alpha=0.3)
+        figure = Figure(figsize=(9, 3.4 * len(results)), dpi=100, facecolor="white", layout="constrained")
+        rows = figure.subplots(len(results), squeeze=False, sharex=True)[:, 0]  # one scale: rows compare
+        for axes, result in zip(rows, results, strict=True):
+            found = result.histograms
+            for name, colour in (("elsewhere", _ELSEWHERE), ("boundary", _BOUNDARY)):
+                counts, mean = getattr(found, name), getattr(found, f"mean_{name}")
+                label = f"{name}: {int(counts.sum()):,} frames, mean {mean:.3f}"
+                share = counts / max(1.0, counts.sum())
+                axes.stairs(share, found.edges, fill=True, color=colour, alpha=0.45, label=label)
+                axes.axvline(mean, color=colour, linestyle="--", linewidth=1)
+            axes.set_xlabel("prediction error ε")
+            axes.set_ylabel("share of frames")
+            axes.set_title(result.name)
+            axes.legend(loc="upper right")
         png = io.BytesIO()
         figure.savefig(png, format="png")
     return png.getvalue()
-
-
-def _draw_histograms(axes: Axes, result: Validated) -> None:
-    found = result.histograms
-    for name, colour in (("elsewhere", _ELSEWHERE), ("boundary", _BOUNDARY)):
-        counts, mean = getattr(found, name), getattr(found, f"mean_{name}")
-        share = counts / max(1.0, counts.sum())
-        label = f"{name}: {int(counts.sum()):,} frames, mean {mean:.3f}"
-        axes.stairs(share, found.edges, fill=True, color=colour, alpha=0.45, label=label)
-        axes.stairs(share, found.edges, color=colour)
-        axes.axvline(mean, color=colour, linestyle="--", linewidth=1)
-    axes.set_xlabel("prediction error ε")
-    axes.set_ylabel("share of frames")
-    axes.set_title(result.name)
-    axes.legend(loc="upper right")
-
-
-def _largest_error(result: Validated) -> float:
-    """The upper edge of the last filled bin."""
-    found = result.histograms
-    filled = np.flatnonzero(found.boundary + found.elsewhere)
-    return float(found.edges[filled[-1] + 1]) if len(filled) else 0.0

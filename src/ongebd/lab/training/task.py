@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from importlib.util import find_spec
@@ -30,103 +29,26 @@ from ongebd.lab.training.scores import errors_of_model, frame_errors, probabilit
 _UNUSED_TAU = 1.5  # a stream with a fixed threshold ignores it
 
 
-def task_of(config: TrainConfig) -> Task:
-    """The task that a configuration names."""
-    return EstimatorTask(config) if config.method == ESTIMATOR else BaselineTask(config)
-
-
-class Task(ABC):
-    """One method's part of a training: its network, loss, optimiser, scores and files.
-
-    Attributes:
-        config: The training's.
-        name: In the report.
-        balanced: Whether boundaries are weighted by the batch's balance.
-    """
-
-    def __init__(self, config: TrainConfig, name: str, balanced: bool) -> None:
-        self.config, self.name, self.balanced = config, name, balanced
-
-    @abstractmethod
-    def network(self, dim: int) -> nn.Module:
-        """A new network for features of D numbers."""
-
-    @abstractmethod
-    def optimizer(self, network: Any, device: torch.device) -> torch.optim.Optimizer:
-        """The network's optimiser."""
-
-    @abstractmethod
-    def objective(self, network: Any) -> nn.Module:
-        """The network's loss, called like `Objective.forward`."""
-
-    @abstractmethod
-    def scores(self, network: Any, videos: Sequence[LabelledVideo], features: Features) -> list[FloatArray]:
-        """The score of each frame of each video, (T,); NaN for the first of each stretch."""
-
-    @abstractmethod
-    def write(self, folder: Path, network: Any) -> None:
-        """Write the network's shape and weights."""
-
-    @abstractmethod
-    def load(self, folder: Path) -> nn.Module:
-        """The network in a folder."""
-
-    @abstractmethod
-    def about(self, network: Any) -> dict[str, Any]:
-        """The network's parameters and shape, for the report."""
-
-    def save(self, folder: Path, network: Any, dataset: Dataset, threshold: float) -> None:
-        """Write a model's folder: weights, shape and the settings of a stream.
-
-        Args:
-            folder: Files of an older model there are overwritten.
-            network: The network.
-            dataset: What it was trained on.
-            threshold: The best one on the validation videos; the configuration's own τ takes precedence.
-
-        Raises:
-            ConfigError: The folder isn't writable.
-        """
-        config, chosen = self.config, "chosen on the validation videos"
-        if config.obd:
-            chosen = chosen if config.tau is None else "given"
-            settings = config.stream(dataset.fps, threshold if config.tau is None else config.tau)
-            what = f"τ = {settings.tau:g}"
-        else:
-            settings = config.stream(dataset.fps, config.tau or _UNUSED_TAU)
-            settings = replace(settings, head="threshold", threshold=threshold)
-            what = f"a threshold of {threshold:.4g}"
-        method = "CEA" if config.method == ESTIMATOR else config.method
-        data = f"{len(dataset.training)} videos of {dataset.labels.dataset}"
-        summary = f"{method} trained on {data}; {what} was {chosen}"
-        with os_errors(folder):
-            self.write(folder, network)
-            write_about(folder, backbone=dataset.backbone, settings=settings, summary=summary)
-
-
-class EstimatorTask(Task):
-    """The Consistent Event Anticipator, or without its losses the ablation's classifier."""
+class EstimatorTask:
+    """The Consistent Event Anticipator, or without its losses the ablation's classifier; see `Task`."""
 
     def __init__(self, config: TrainConfig) -> None:
-        super().__init__(config, "classifier" if config.is_baseline else "cea", config.balanced)
+        self.config, self.balanced = config, config.balanced
+        self.name = "classifier" if config.is_baseline else "cea"
 
     def network(self, dim: int) -> nn.Module:
         return ConsistentEventAnticipator(self.config.model(dim))
 
-    def optimizer(self, network: nn.Module, device: torch.device) -> torch.optim.Optimizer:
-        lr, weight_decay = self.config.lr, self.config.weight_decay
-        fused = device.type == "cuda"
-        return torch.optim.AdamW(network.parameters(), lr=lr, weight_decay=weight_decay, fused=fused)
+    def optimizer(self, network: Any, device: torch.device) -> torch.optim.Optimizer:
+        return _optimizer(network, "adamw", self.config.lr, self.config.weight_decay, device)
 
-    def objective(self, network: ConsistentEventAnticipator) -> nn.Module:
+    def objective(self, network: Any) -> nn.Module:
         return Objective(network, self.config)
 
-    def scores(
-        self, network: ConsistentEventAnticipator, videos: Sequence[LabelledVideo], features: Features
-    ) -> list[FloatArray]:
+    def scores(self, network: Any, videos: Sequence[LabelledVideo], features: Features) -> list[FloatArray]:
         return errors_of_model(network, videos, features)
 
-    def write(self, folder: Path, network: ConsistentEventAnticipator) -> None:
+    def write(self, folder: Path, network: Any) -> None:
         """Write the ONNX file too, if `onnx` is installed."""
         network.save_pretrained(folder)
         if network.config.head == "anticipation" and find_spec("onnx") is not None:
@@ -137,7 +59,7 @@ class EstimatorTask(Task):
     def load(self, folder: Path) -> nn.Module:
         return ConsistentEventAnticipator.from_pretrained(folder)
 
-    def about(self, network: ConsistentEventAnticipator) -> dict[str, Any]:
+    def about(self, network: Any) -> dict[str, Any]:
         return {"parameters": parameter_count(network), **network.config.to_dict()}
 
 
@@ -185,43 +107,38 @@ class Objective(nn.Module):
         return each.sum() / count, errors.detach()
 
 
-class BaselineTask(Task):
-    """One of the online baselines, with its own loss and, by default, its authors' optimiser."""
+class BaselineTask:
+    """One of the online baselines, with its own loss and, by default, its authors' optimiser; see `Task`."""
 
     def __init__(self, config: TrainConfig) -> None:
-        super().__init__(config, config.method, balanced=False)  # as published
+        self.config, self.name = config, config.method
+        self.balanced = False  # as published
 
     def network(self, dim: int) -> nn.Module:
         shape = network_shape(self.config.method, self.config.network_settings(), dim=dim)
         return make_network(self.config.method, shape)
 
-    def optimizer(self, network: OnlineNetwork[Any], device: torch.device) -> torch.optim.Optimizer:
+    def optimizer(self, network: Any, device: torch.device) -> torch.optim.Optimizer:
         config, recipe = self.config, network.recipe
         if not config.own_recipe:
             # Not Adam, where a weight decay of this size is a pull on the gradient that silences the network.
             recipe = replace(recipe, optimizer="adamw", lr=config.lr, weight_decay=config.weight_decay)
-        kind: Any = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[recipe.optimizer]
-        parameters, fused = list(network.parameters()), device.type == "cuda"
-        optimizer: torch.optim.Optimizer = kind(
-            parameters, lr=recipe.lr, weight_decay=recipe.weight_decay, fused=fused
-        )
+        optimizer = _optimizer(network, recipe.optimizer, recipe.lr, recipe.weight_decay, device)
         if (largest := recipe.clip) is not None:
 
             def clip(*_: object) -> None:
-                nn.utils.clip_grad_norm_(parameters, largest)
+                nn.utils.clip_grad_norm_(network.parameters(), largest)
 
             optimizer.register_step_pre_hook(clip)
         return optimizer
 
-    def objective(self, network: OnlineNetwork[Any]) -> nn.Module:
+    def objective(self, network: Any) -> nn.Module:
         return BaselineObjective(network)
 
-    def scores(
-        self, network: OnlineNetwork[Any], videos: Sequence[LabelledVideo], features: Features
-    ) -> list[FloatArray]:
+    def scores(self, network: Any, videos: Sequence[LabelledVideo], features: Features) -> list[FloatArray]:
         return probabilities_of_baseline(network, videos, features)
 
-    def write(self, folder: Path, network: OnlineNetwork[Any]) -> None:
+    def write(self, folder: Path, network: Any) -> None:
         save_network(folder, network)
 
     def load(self, folder: Path) -> nn.Module:
@@ -245,3 +162,57 @@ class BaselineObjective(nn.Module):
         each = self.network.losses(frames.float(), targets, lead, weight)  # (S, R)
         each = torch.where(lead[:, -each.shape[1] :] >= 0, each, 0)
         return each.sum() / count, each.detach()
+
+
+Task = EstimatorTask | BaselineTask
+"""One method's part of a training: its network, loss, optimiser, scores and files.
+
+`name` is for the report, `balanced` tells whether boundaries are weighted by the batch's balance. `scores`
+has an array (T,) for each video, NaN for the first frame of each stretch.
+"""
+
+
+def task_of(config: TrainConfig) -> Task:
+    """The task that a configuration names."""
+    return EstimatorTask(config) if config.method == ESTIMATOR else BaselineTask(config)
+
+
+def save_model(task: Task, folder: Path, network: nn.Module, dataset: Dataset, threshold: float) -> None:
+    """Write a model's folder: weights, shape and the settings of a stream.
+
+    Args:
+        task: The network's.
+        folder: Files of an older model there are overwritten.
+        network: The network.
+        dataset: What it was trained on.
+        threshold: The best one on the validation videos; the configuration's own τ takes precedence.
+
+    Raises:
+        ConfigError: The folder isn't writable.
+    """
+    config, chosen = task.config, "chosen on the validation videos"
+    if config.obd:
+        chosen = chosen if config.tau is None else "given"
+        settings = config.stream(dataset.fps, threshold if config.tau is None else config.tau)
+        what = f"τ = {settings.tau:g}"
+    else:
+        settings = config.stream(dataset.fps, config.tau or _UNUSED_TAU)
+        settings = replace(settings, head="threshold", threshold=threshold)
+        what = f"a threshold of {threshold:.4g}"
+    method = "CEA" if config.method == ESTIMATOR else config.method
+    data = f"{len(dataset.training)} videos of {dataset.labels.dataset}"
+    summary = f"{method} trained on {data}; {what} was {chosen}"
+    with os_errors(folder):
+        task.write(folder, network)
+        write_about(folder, backbone=dataset.backbone, settings=settings, summary=summary)
+
+
+def _optimizer(
+    network: nn.Module, kind: str, lr: float, weight_decay: float, device: torch.device
+) -> torch.optim.Optimizer:
+    kinds: dict[str, Any] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+    fused = device.type == "cuda"
+    optimizer: torch.optim.Optimizer = kinds[kind](
+        network.parameters(), lr=lr, weight_decay=weight_decay, fused=fused
+    )
+    return optimizer
