@@ -21,15 +21,11 @@ def figure(
     method: Annotated[str, Parameter(alias="-m")] = DEFAULT_MODEL,
     baseline: str | None = None,
     id: str | None = None,  # noqa: A002
-    id_pattern: str | None = None,
     dataset: Literal["auto", "kinetics-gebd", "tapos", "inria", "custom"] = "auto",
-    curve: Literal["score", "z"] = "score",
     width: Literal["page", "column"] = "page",
     tolerance: float | None = None,
-    moment: Literal["centre", "onset"] = "centre",
     start: float | None = None,
     end: float | None = None,
-    title: str = "",
 ) -> int:
     """Draw a video for a paper: frames, annotators, and under them each method's curve and boundaries.
 
@@ -51,24 +47,16 @@ def figure(
         A second method, drawn below.
     id
         The video's id in the labels. [from the file's name, as in `ongebd evaluate`]
-    id_pattern
-        Regular expression whose one group finds the id in the file's name.
     dataset
         Whose rules apply; auto decides by the file.
-    curve
-        The score, or z: its standard deviations above the recent scores.
     width
         Width of a page (6.875 inches) or of a column (3.25 inches).
     tolerance
         Seconds within which a boundary is right. [0.05 of the labelled length]
-    moment
-        The moment of a boundary that is shown and judged.
     start
         Start of the drawn part, seconds. [the beginning]
     end
         End of the drawn part, seconds. [the end of the labels]
-    title
-        Title above the figure.
     """
     from ongebd.lab.experiments.figures.video import draw_video
 
@@ -79,15 +67,11 @@ def figure(
         baseline,
         out,
         video_id=id,
-        id_pattern=id_pattern,
         dataset=dataset,
-        curve=curve,
         width=width,
         tolerance=tolerance,
-        moment=moment,
         start=start,
         end=end,
-        title=title,
     )
     for file in files:
         print(f"wrote {printable(str(file))}", file=sys.stderr)  # noqa: T201

@@ -1,4 +1,4 @@
-"""The F1 curves: the table's values, the paper's printed ones, and a legend that fits."""
+"""The F1 curves: the table's values with their intervals, and the paper's printed ones."""
 
 from __future__ import annotations
 
@@ -8,51 +8,42 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ongebd.errors import ConfigError
-from ongebd.lab.experiments.figures.f1_curves import PANELS, Band, F1Line, f1_curves, legend_columns
-from ongebd.lab.paper import PRINTED
+pytest.importorskip("torch", reason="the extra `train` is not installed")
+
+from ongebd.lab.evaluation.bootstrap import Interval
+from ongebd.lab.experiments.catalogue import EXPERIMENTS
+from ongebd.lab.experiments.figures.f1_curves import f1_curves
+from ongebd.lab.experiments.runner import RowResult, TableResult
+from ongebd.lab.experiments.scores import DELAY_COLUMNS, SCORES, Limit, Measured
+
+INTERVAL = Interval(0.2, 0.9)
 
 
-def method(name: str, start: float = 0.3) -> F1Line:
-    bands = {
-        against: Band(np.linspace(start, 0.8, len(ticks)), np.full(len(ticks), 0.2), np.full(len(ticks), 0.9))
-        for against, (_, ticks) in PANELS.items()
-    }
-    return F1Line(name, bands)
-
-
-def printed(row: str) -> F1Line:
-    values = PRINTED["offline-tapos"].rows[row][:10]
-    return F1Line(f"{row} (printed)", {"relative": Band(np.array(values, np.float64))}, "printed")
-
-
-@pytest.mark.parametrize("longest", ["short", "a method with a name that is much too long for a legend"])
-def test_all_letters_can_be_read(
-    longest: str, check_letters: Callable[[Figure], None], texts_of: Callable[[Figure], list[str]]
+@pytest.mark.parametrize("name", ["online-kinetics", "online-tapos"])
+def test_every_row_has_its_own_line_and_all_letters_can_be_read(
+    name: str, check_letters: Callable[[Figure], None], texts_of: Callable[[Figure], list[str]]
 ) -> None:
-    lines = [method(f"{number} {longest}") for number in range(6)] + [method("_hidden_")]
-    figure = f1_curves([*lines, printed("EfficientGEBD"), F1Line("clock", method("").bands, "floor")])
+    experiment = EXPERIMENTS[name]
+    rows = tuple(
+        RowResult(
+            row, {column: Measured(0.3 + 0.05 * n, INTERVAL) for column in SCORES}, {"relative 0.05": 0.6}
+        )
+        for n, row in enumerate(experiment.rows)
+    )
+    limits = (
+        Limit("a blind clock, at its best", dict.fromkeys(SCORES, 0.3), ""),
+        Limit("an annotator against the others", {c: 0.9 for c in SCORES if c not in DELAY_COLUMNS}, ""),
+    )
+    figure = f1_curves(TableResult(experiment, "a set", rows, limits))
     check_letters(figure)
-    texts = texts_of(figure)
-    assert {"relative distance", "tolerance (s)"} <= set(texts)
-    assert sum("EfficientGEBD (printed)" in text for text in texts) == 1
-    assert sum("_hidden_" in text for text in texts) == 1
-
-
-def test_only_panels_with_a_line_are_drawn_and_a_dash_is_a_gap() -> None:
-    (axes,) = f1_curves([printed("EfficientGEBD")]).axes
-    (line,) = axes.lines
-    assert np.isnan(np.asarray(line.get_ydata(), np.float64)).sum() == 6
-
-
-def test_a_legend_of_long_names_has_few_columns() -> None:
-    assert legend_columns(["ours"] * 9) == 4
-    assert legend_columns(["x" * 100] * 9) == 1
-    assert legend_columns(["ours"]) == 1
-
-
-def test_what_cannot_be_told_apart_or_has_no_line_is_refused() -> None:
-    with pytest.raises(ConfigError, match="can't draw 8 methods"):
-        f1_curves([method(str(number)) for number in range(8)])
-    with pytest.raises(ConfigError, match="no F1 to draw"):
-        f1_curves([F1Line("nothing")])
+    assert {"relative distance", "tolerance (s)", "any", "a blind clock", "ESTimator"} <= set(
+        texts_of(figure)
+    )
+    relative, _, delay = figure.axes
+    strokes = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in relative.lines}
+    assert len(strokes) == len(relative.lines) == 9
+    assert len(delay.lines) == 7  # neither the annotators nor printed values
+    (printed,) = [line for line in relative.lines if "printed" in str(line.get_label())]
+    values = np.asarray(printed.get_ydata(), np.float64)
+    assert values[0] == 0.6
+    assert np.isnan(values[1:]).all()

@@ -1,22 +1,16 @@
-"""F1 of several methods against relative distance, absolute tolerance and allowed delay."""
+"""F1 of the rows of a table against relative distance, absolute tolerance and allowed delay."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
-from ongebd.common.text import printable, shortened
-from ongebd.data.numbers import FloatArray
-from ongebd.errors import ConfigError
-from ongebd.lab.evaluation.delay import ALLOWED_DELAYS, DELAY_TOLERANCE
-from ongebd.lab.evaluation.figures import ABSOLUTE
-from ongebd.lab.evaluation.relative_distance import THRESHOLDS
+from ongebd.lab.evaluation.delay import DELAY_TOLERANCE
 from ongebd.lab.experiments.figures.style import (
     BLACK,
     DASH_DOTTED,
@@ -30,127 +24,70 @@ from ongebd.lab.experiments.figures.style import (
     plain_axes,
     print_style,
 )
+from ongebd.lab.experiments.runner import RowResult, TableResult
+from ongebd.lab.experiments.scores import ABSOLUTE_COLUMNS, DELAY_COLUMNS, RELATIVE_COLUMNS, Limit
 
-Against = Literal["relative", "absolute", "delay"]
-PANELS: dict[Against, tuple[str, tuple[str, ...]]] = {
-    "relative": ("relative distance", tuple(f"{share:g}".removeprefix("0") for share in THRESHOLDS)),
-    "absolute": ("tolerance (s)", tuple(f"{seconds:g}" for seconds in ABSOLUTE)),
-    "delay": (
-        f"allowed delay (s), at ±{DELAY_TOLERANCE:g} s",
-        (*(f"{seconds:g}" for seconds in ALLOWED_DELAYS), "any"),
-    ),
+PANELS = {
+    "relative distance": RELATIVE_COLUMNS,
+    "tolerance (s)": ABSOLUTE_COLUMNS,
+    f"allowed delay (s), at ±{DELAY_TOLERANCE:g} s": (*DELAY_COLUMNS, f"absolute {DELAY_TOLERANCE:g}"),
 }
-"""The title of each panel's x axis, and its ticks, at equal distances because the steps differ too much."""
+"""The columns of each panel by the title of its x axis, drawn at equal distances."""
+LEFT_OUT = ("ESTimator, τ = 1.5", "persistence, untrained")  # so that lines can be told apart
 
-HEIGHT = 1.6  # of a panel, inches
-LONGEST = 42  # letters of a name in the legend
+HEIGHT = 2.5  # inches
 DODGE = 0.009  # between neighbouring methods, as a share of the axis
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Band:
-    """F1 at each tick of a panel, (P,), and its interval if there is one."""
-
-    f1: FloatArray
-    low: FloatArray | None = None
-    high: FloatArray | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class F1Line:
-    """An entry of the legend.
-
-    Attributes:
-        name: In the legend.
-        bands: Its line in each panel; NaN leaves a gap.
-        kind: A `method` has a colour; printed rows, floors and annotators are drawn quietly.
-    """
-
-    name: str
-    bands: Mapping[Against, Band] = field(default_factory=dict)
-    kind: Literal["method", "printed", "floor", "ceiling"] = "method"
-
-    @property
-    def label(self) -> str:
-        """The name as the legend shows it; matplotlib hides a label that begins with an underscore."""
-        name = shortened(printable(self.name), LONGEST)
-        return f" {name}" if name.startswith("_") else name
-
-
-def f1_curves(lines: Sequence[F1Line]) -> Figure:
-    """Draw a panel for each axis on which something has a line, and one legend below.
-
-    Raises:
-        ConfigError: There is nothing to draw, or there are more methods than can be told apart.
-    """
-    shown = [against for against in PANELS if any(against in line.bands for line in lines)]
-    if not shown:
-        raise ConfigError("there is no F1 to draw")
-    methods = sum(line.kind == "method" for line in lines)
-    if methods > len(SERIES):
-        raise ConfigError(f"can't draw {methods} methods that can be told apart; the limit is {len(SERIES)}")
-    columns = legend_columns([line.label for line in lines])
-    legend = 0.16 * -(-len(lines) // columns) + 0.08
+def f1_curves(table: TableResult) -> Figure:
+    """Draw measured rows with their intervals, the clock, the annotators, and ESTimator as printed."""
+    rows = [row for row in table.rows if row.cells and row.row.name not in LEFT_OUT]
+    limits = [limit for limit in table.limits if not limit.name.startswith("as many")]
+    printed = [row for row in table.rows if row.row.name == "ESTimator" and row.printed]
     with print_style():
-        size = INCHES["page"], HEIGHT + 0.34 + legend
-        figure = Figure(figsize=size, facecolor="white", layout="constrained")
-        handles: dict[str, Any] = {}
-        for axes, against in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
-            _draw(axes, against, lines)
-            found, labels = axes.get_legend_handles_labels()
-            handles |= dict(zip(labels, found, strict=True))
-        names = [line.label for line in lines if line.label in handles]
-        figure.legend(
-            [handles[name] for name in names],
-            names,
-            loc="outside lower center",
-            ncols=columns,
-            frameon=False,
-            borderpad=0.1,
-            handlelength=2.6,
-            columnspacing=1.2,
-            labelspacing=0.3,
-        )
-        figure.draw_without_rendering()
+        figure = Figure(figsize=(INCHES["page"], HEIGHT), facecolor="white", layout="constrained")
+        panels = figure.subplots(1, len(PANELS))
+        for axes, (title, columns) in zip(panels, PANELS.items(), strict=True):
+            plain_axes(axes)
+            _draw_rows(axes, columns, rows)
+            _draw_limits(axes, columns, limits)
+            axes.set_xticks(range(len(columns)), _ticks(title, columns))
+            axes.set_xlabel(title, labelpad=2)
+            axes.set_ylabel("F1", labelpad=2)
+            axes.set_ylim(0, 1.02)
+            axes.yaxis.set_major_locator(MultipleLocator(0.2))
+        for row in printed:
+            f1 = [row.printed.get(column, np.nan) for column in RELATIVE_COLUMNS]
+            style: dict[str, Any] = {"color": BLACK, "ls": DOTTED, "lw": 0.8, "marker": "o", "ms": 3.2}
+            panels[0].plot(f1, mfc="white", mew=0.7, label=f"{row.row.name} (printed)", **style)
+        handles, names = panels[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False, handlelength=2.6)
     return figure
 
 
-def legend_columns(labels: Sequence[str]) -> int:
-    """How many columns of such labels, at most four, fit into the width of a page."""
-    wide = 0.5 + 0.058 * max(map(len, labels))  # inches
-    return max(1, min(4, len(labels), int(INCHES["page"] / wide)))
+def _ticks(title: str, columns: Sequence[str]) -> list[str]:
+    numbers = [column.split()[1] for column in columns]
+    if title.startswith("allowed"):
+        return [*numbers[:-1], "any"]
+    return [number.removeprefix("0") for number in numbers] if title.startswith("relative") else numbers
 
 
-def _draw(axes: Axes, against: Against, lines: Sequence[F1Line]) -> None:
-    plain_axes(axes)
-    title, ticks = PANELS[against]
-    places = np.arange(len(ticks), dtype=np.float64)
-    methods = [line for line in lines if line.kind == "method"]
-    printed = [line for line in lines if line.kind == "printed"]
-    for line in lines:
-        band = line.bands.get(against)
-        if band is None:
-            continue
-        x = places
-        style: dict[str, Any] = {"lw": 0.9}
-        if line.kind == "method":
-            number = methods.index(line)
-            x = places + DODGE * len(places) * (number - (len(methods) - 1) / 2)  # or intervals would overlap
-            style = {"color": SERIES[number], "ls": STROKES[number], "lw": 1.2}
-            style |= {"marker": MARKERS[number], "ms": 3.2, "mew": 0}
-            if band.low is not None and band.high is not None:
-                axes.vlines(x, band.low, band.high, color=SERIES[number], lw=0.8, zorder=1.5)
-        elif line.kind == "printed":
-            number = printed.index(line)
-            style = {"color": SERIES[number], "ls": DOTTED, "lw": 0.8}
-            style |= {"marker": MARKERS[number], "ms": 3.2, "mfc": "white", "mew": 0.7}
-        elif line.kind == "floor":
-            style |= {"color": QUIET, "ls": DASHED}
-        else:
-            style |= {"color": BLACK, "ls": DASH_DOTTED}
-        axes.plot(x, band.f1, label=line.label, **style)
-    axes.set_xticks(places, ticks)
-    axes.set_xlabel(title, labelpad=2)
-    axes.set_ylabel("F1", labelpad=2)
-    axes.set_ylim(0, 1.02)
-    axes.yaxis.set_major_locator(MultipleLocator(0.2))
+def _draw_rows(axes: Axes, columns: Sequence[str], rows: Sequence[RowResult]) -> None:
+    for number, row in enumerate(rows):
+        cells = [row.cells[column] for column in columns]
+        shift = DODGE * len(columns) * (number - (len(rows) - 1) / 2)  # or intervals would overlap
+        x, colour = np.arange(len(columns)) + shift, SERIES[number]
+        style: dict[str, Any] = {"marker": MARKERS[number], "ms": 3.2, "mew": 0, "lw": 1.2}
+        values = [cell.value for cell in cells]
+        axes.plot(x, values, color=colour, ls=STROKES[number], label=row.row.name, **style)
+        for place, cell in zip(x, cells, strict=True):
+            if cell.interval is not None:
+                axes.vlines(place, cell.interval.low, cell.interval.high, color=colour, lw=0.8, zorder=1.5)
+
+
+def _draw_limits(axes: Axes, columns: Sequence[str], limits: Sequence[Limit]) -> None:
+    for limit in limits:
+        if all(column in limit.cells for column in columns):
+            colour, stroke = (QUIET, DASHED) if "clock" in limit.name else (BLACK, DASH_DOTTED)
+            values = [limit.cells[column] for column in columns]
+            axes.plot(values, color=colour, ls=stroke, lw=0.9, label=limit.name.partition(",")[0])

@@ -69,24 +69,3 @@ def tolerance_of(labels: VideoLabels, tolerance: float | None) -> float:
     if not 0 < a_number("tolerance", tolerance) < np.inf:
         raise ConfigError(f"tolerance is {tolerance} s; it must be above 0")
     return tolerance
-
-
-def agreement(labels: VideoLabels, tolerance: float) -> tuple[FloatArray, FloatArray]:
-    """The share of annotators with a boundary within the tolerance, at every moment.
-
-    Returns:
-        Edges in seconds, (S + 1,), from 0 to the labelled end; and the share between two edges, (S,).
-
-    Examples:
-        >>> labels = VideoLabels("clip", 10.0, (np.array([4.0]), np.array([4.5])))
-        >>> edges, share = agreement(labels, 1.0)
-        >>> edges.tolist(), share.tolist()
-        ([0.0, 3.0, 3.5, 5.0, 5.5, 10.0], [0.0, 0.5, 1.0, 0.5, 0.0])
-    """
-    rows = [
-        np.clip([times - tolerance, times + tolerance], 0, labels.duration) for times in labels.boundaries
-    ]
-    edges = np.unique(np.concatenate([[0.0, labels.duration], *(row.ravel() for row in rows)]))
-    middles = (edges[1:] + edges[:-1]) / 2
-    near = [((row[0][:, None] < middles) & (middles < row[1][:, None])).any(axis=0) for row in rows]
-    return edges, np.mean(near, axis=0)

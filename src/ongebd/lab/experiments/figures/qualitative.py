@@ -3,77 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ongebd.common.text import printable, shortened
 from ongebd.data.label_set import VideoLabels
 from ongebd.errors import ConfigError, a_number
-from ongebd.lab.experiments.figures.judging import judge, tolerance_of
-from ongebd.lab.experiments.figures.panels import draw_annotators, draw_panel, draw_time, legend_handles
-from ongebd.lab.experiments.figures.style import INCHES, LETTERS, Width, print_style
+from ongebd.lab.experiments.figures.judging import Judged, judge, tolerance_of
+from ongebd.lab.experiments.figures.style import (
+    BLACK,
+    BLUE,
+    DASHED,
+    DOTTED,
+    GREEN,
+    INCHES,
+    SMALL,
+    VERMILLION,
+    Width,
+    plain_axes,
+    print_style,
+)
 from ongebd.lab.experiments.figures.tracing import MethodTrace, frames_at
 from ongebd.types import ImageU8
 
-CurveName = Literal["score", "z"]
-Moment = Literal["centre", "onset"]
-
-# Inches.
-LEFT, RIGHT, TOP = 0.42, 0.09, 0.04
-TALLEST = 0.8  # a frame
-TITLE, HEADING = 0.2, 0.19  # above the figure; above a panel
-ROW, LEAST_ROWS = 0.07, 0.16  # an annotator; all of them
-PANEL: dict[Width, float] = {"page": 0.82, "column": 0.72}
-TIMES, LEGEND_ROW = 0.31, 0.15  # the numbers below the last panel; a row of the legend
 FRAMES: dict[Width, int] = {"page": 8, "column": 5}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Scene:
-    """What the figure of a video shows: its part from start to end, and frames at equal distances over it."""
-
-    labels: VideoLabels
-    traces: Sequence[MethodTrace]
-    frames: Sequence[ImageU8]
-    start: float
-    end: float
-    title: str = ""
-
-    @classmethod
-    def of(
-        cls,
-        video: Path | str,
-        labels: VideoLabels,
-        traces: Sequence[MethodTrace],
-        *,
-        width: Width = "page",
-        start: float | None = None,
-        end: float | None = None,
-        title: str = "",
-    ) -> Scene:
-        """A scene with as many frames of the video as fit into the width.
-
-        Raises:
-            ConfigError: Nothing of the video lies in the part.
-            SourceError: The video can't be read.
-        """
-        known = min(labels.duration, *(trace.duration for trace in traces))
-        first, last = part_of(video, known, start, end)
-
-        def frames(count: int) -> list[ImageU8]:
-            return frames_at(video, [first + (last - first) * (n + 0.5) / count for n in range(count)])
-
-        shown = frames(FRAMES[width])
-        tall, wide = shown[0].shape[:2]
-        needed = ceil(_across(width) * tall / wide / TALLEST)
-        if needed > len(shown):  # upright frames, as of telephones
-            shown = frames(needed)
-        return cls(labels, traces, shown, first, last, title)
+LONGEST_NAME: dict[Width, int] = {"page": 56, "column": 22}
+LEGEND_COLUMNS: dict[Width, int] = {"page": 6, "column": 3}
+FRAME, RATER, PANEL, AROUND = 0.6, 0.07, 0.8, 0.75  # inches: heights, and all that is between and below
+NEAR = 0.26  # how dark the shade near a boundary of all annotators is
+MARK = 0.93  # height of the boundaries' marks, as a share of a panel
 
 
 def part_of(video: Path | str, known: float, start: float | None, end: float | None) -> tuple[float, float]:
@@ -93,12 +56,14 @@ def part_of(video: Path | str, known: float, start: float | None, end: float | N
 
 
 def qualitative(
-    scene: Scene,
+    video: Path | str,
+    labels: VideoLabels,
+    traces: Sequence[MethodTrace],
     *,
-    curve: CurveName = "score",
     width: Width = "page",
     tolerance: float | None = None,
-    moment: Moment = "centre",
+    start: float | None = None,
+    end: float | None = None,
 ) -> Figure:
     """Draw frames, annotators and, for each method, score, threshold and boundaries.
 
@@ -107,89 +72,110 @@ def qualitative(
     the method matches best in the whole video. The counts above a panel are of the part it shows.
 
     Args:
-        scene: What to show.
-        curve: The score itself, or z: its standard deviations above the recent ones.
+        video: A file that can be read again.
+        labels: The video's.
+        traces: A panel for each.
         width: Of a column or of the page.
         tolerance: Seconds; None means 0.05 of the video's length.
-        moment: What to show and judge of a boundary.
+        start: Start of the part to show, seconds; None means the beginning.
+        end: Its end; None means that of the labels or of the video.
+
+    Raises:
+        ConfigError: The tolerance isn't above 0, or nothing of the video lies in the part.
+        SourceError: The video can't be read.
     """
-    near = tolerance_of(scene.labels, tolerance)
-    legend_columns = 3 if width == "column" else 6
-    count, title = len(scene.frames), TITLE if scene.title else 0.0
-    tall, wide = scene.frames[0].shape[:2]
-    frame_height = min(TALLEST, _across(width) / count * float(tall) / float(wide))
-    rows = max(LEAST_ROWS, ROW * len(scene.labels.boundaries))
-    panels = len(scene.traces) * (HEADING + PANEL[width])
-    legend = LEGEND_ROW * (6 // legend_columns) + 0.04
-    whole = TOP + title + frame_height + 0.05 + rows + panels + TIMES + legend
+    near = tolerance_of(labels, tolerance)
+    known = min(labels.duration, *(trace.duration for trace in traces))
+    first, last = part_of(video, known, start, end)
+    middles = first + (last - first) * (np.arange(FRAMES[width]) + 0.5) / FRAMES[width]
+    frames = frames_at(video, middles.tolist())
+    heights = [FRAME, max(0.16, RATER * len(labels.boundaries)), *[PANEL] * len(traces)]
+    size = INCHES[width], sum(heights) + 0.2 * len(traces) + AROUND
     with print_style():
-        sheet = _Sheet(Figure(figsize=(INCHES[width], whole), facecolor="white"))
-        top = TOP + title
-        if scene.title:
-            text = shortened(printable(scene.title), 90 if width == "page" else 42)
-            sheet.text(TOP + TITLE / 2, text, weight="bold")
-        _draw_frames(sheet, scene.frames, top, frame_height, _across(width) / count)
-        top += frame_height + 0.05
-        axes = sheet.axes(top, rows, LEFT, _across(width))
-        draw_annotators(axes, scene.labels, near)
-        axes.set_xlim(scene.start, scene.end)
-        top += rows
-        for trace in scene.traces:
-            judged = judge(trace.times(moment), scene.labels, near).between(scene.start, scene.end)
-            sheet.text(
-                top + 0.6 * HEADING, f"{shortened(trace.name, 56 if width == 'page' else 22)}:  {judged}"
-            )
-            axes = sheet.axes(top + HEADING, PANEL[width], LEFT, _across(width))
-            axes.set_xlim(scene.start, scene.end)
-            unit = "ζ" if curve == "z" else "score" if trace.z is None else "error ε"
-            values = trace.z if curve == "z" and trace.z is not None else trace.score
-            shown = values.between(scene.start, scene.end).pooled()
-            draw_panel(axes, shown, unit, judged, scene.labels, near)
-            draw_time(axes, last=trace is scene.traces[-1])
-            top += HEADING + PANEL[width]
-        sheet.figure.legend(
-            handles=legend_handles(),
-            loc="lower center",
-            bbox_to_anchor=(0.5, 0.0),
-            ncols=legend_columns,
-            frameon=False,
-            fontsize=LETTERS - 0.5,
-            handlelength=1.9,
-            columnspacing=1.2,
-            handletextpad=0.5,
-            labelspacing=0.25,
-            borderpad=0.15,
-        )
-        sheet.figure.draw_without_rendering()
-    return sheet.figure
+        figure = Figure(figsize=size, facecolor="white", layout="constrained")
+        rows = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+        rows[0].set_xlim(first, last)
+        _draw_annotators(rows[1], labels, near)
+        for axes, trace in zip(rows[2:], traces, strict=True):
+            judged = judge(trace.boundaries, labels, near).between(first, last)
+            name = shortened(trace.name, LONGEST_NAME[width])
+            axes.set_title(f"{name}:  {judged}", loc="left", fontsize=SMALL + 1, pad=2)
+            _draw_panel(axes, trace, judged, labels, near)
+        rows[-1].set_xlabel("time (s)", labelpad=1)
+        handles, names = rows[-1].get_legend_handles_labels()
+        columns = LEGEND_COLUMNS[width]
+        figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)
+        rows[0].set_axis_off()
+        figure.draw_without_rendering()  # places the axes
+        _draw_frames(rows[0], frames, middles.tolist())
+    return figure
 
 
-class _Sheet:
-    """A figure with places in inches from its upper left corner."""
-
-    def __init__(self, figure: Figure) -> None:
-        self.figure = figure
-        self._width, self._height = (float(inches) for inches in figure.get_size_inches())
-
-    def axes(self, top: float, height: float, left: float, width: float) -> Axes:
-        foot = (self._height - top - height) / self._height
-        return self.figure.add_axes((left / self._width, foot, width / self._width, height / self._height))
-
-    def text(self, top: float, words: str, weight: str = "normal") -> None:
-        """Words at the left margin, centred `top` inches down."""
-        self.figure.text(LEFT / self._width, 1 - top / self._height, words, va="center", fontweight=weight)
+def _draw_frames(axes: Axes, frames: Sequence[ImageU8], middles: Sequence[float]) -> None:
+    """Draw each frame as large as fits, its middle above the moment that it shows."""
+    box = axes.get_window_extent()
+    first, last = axes.get_xlim()
+    for frame, middle in zip(frames, middles, strict=False):
+        tall, wide = frame.shape[:2]
+        scale = min(0.97 * box.width / len(frames) / wide, box.height / tall)
+        across, up = scale * wide / box.width * (last - first) / 2, scale * tall / box.height / 2
+        extent = (middle - across, middle + across, 0.5 - up, 0.5 + up)
+        axes.imshow(frame, extent=extent, interpolation="antialiased", aspect="auto")
+    axes.set_xlim(first, last)
+    axes.set_ylim(0, 1)
 
 
-def _across(width: Width) -> float:
-    """Inches between the margins."""
-    return INCHES[width] - LEFT - RIGHT
+def _draw_annotators(axes: Axes, labels: VideoLabels, tolerance: float) -> None:
+    """Draw a row per annotator: a stroke for each boundary, in a bar as wide as the tolerance."""
+    for row, times in enumerate(labels.boundaries):
+        spans = [(time - tolerance, 2 * tolerance) for time in times]
+        axes.broken_barh(spans, (row - 0.38, 0.76), fc=BLACK, alpha=NEAR / 2, lw=0)
+        axes.vlines(times, row - 0.45, row + 0.45, color=BLACK, lw=1.1)
+    count = len(labels.boundaries)
+    axes.set_ylim(count - 0.5, -0.5)
+    axes.tick_params(left=False, labelleft=False, bottom=False)
+    axes.spines[:].set_visible(False)
+    name = "rater" if count == 1 else f"{count} raters"
+    axes.set_ylabel(name, rotation="horizontal", ha="right", va="center", fontsize=SMALL, labelpad=2)
 
 
-def _draw_frames(sheet: _Sheet, frames: Sequence[ImageU8], top: float, tall: float, cell: float) -> None:
-    """Draw frames side by side; the middle of each stands above the moment that it shows."""
-    for number, frame in enumerate(frames):
-        height, width = frame.shape[:2]
-        wide = min(cell - 0.02, tall * width / height)
-        axes = sheet.axes(top, tall, LEFT + cell * (number + 0.5) - wide / 2, wide)
-        axes.imshow(frame, interpolation="antialiased", aspect="auto")
-        axes.set_axis_off()
+def _draw_panel(
+    axes: Axes, trace: MethodTrace, judged: Judged, labels: VideoLabels, tolerance: float
+) -> None:
+    """Draw the annotators as shade, the curve, its threshold and the boundaries."""
+    plain_axes(axes, grid=False)
+    place = axes.get_xaxis_transform()
+    time = np.where(np.diff(trace.time, prepend=-np.inf) < 0, np.nan, trace.time)  # no line back in time
+    axes.plot(time, trace.score, color=BLUE, lw=1.0, zorder=4, label="score")
+    axes.plot(time, trace.threshold, color=VERMILLION, lw=0.9, ls=DASHED, zorder=3, label="threshold")
+    moments = np.linspace(*axes.get_xlim(), 2000)
+    for number, times in enumerate(labels.boundaries):
+        here = (np.abs(moments[:, None] - times) < tolerance).any(axis=1)
+        style: dict[str, Any] = {"fc": BLACK, "alpha": NEAR / len(labels.boundaries), "lw": 0, "zorder": 0.5}
+        label = "_" if number else "near a rater's mark"
+        axes.fill_between(moments, 0, 1, where=here, transform=place, label=label, **style)
+    for times, name, colour, stroke, face in (
+        (judged.times[judged.right], "right", GREEN, "-", GREEN),
+        (judged.times[~judged.right], "false", BLACK, DOTTED, "white"),
+    ):
+        axes.vlines(times, 0, MARK, transform=place, zorder=2, color=colour, ls=stroke, lw=0.9)
+        heights = np.full(len(times), MARK)
+        style = {"marker": "v", "s": 20, "fc": face, "ec": colour, "lw": 0.8, "zorder": 6}
+        axes.scatter(times, heights, transform=place, label=name, **style)
+    heights = np.full(len(judged.missed), MARK)
+    style = {"marker": "x", "s": 14, "c": BLACK, "lw": 1.0, "zorder": 5}
+    axes.scatter(judged.missed, heights, transform=place, label="missed", **style)
+    _set_height(axes, trace)
+    axes.set_ylabel(trace.unit, fontsize=SMALL, labelpad=2)
+    axes.yaxis.set_major_locator(MaxNLocator(3))
+
+
+def _set_height(axes: Axes, trace: MethodTrace) -> None:
+    """Leave room for the curve, for all but the threshold's highest peaks, and for the marks above."""
+    first, last = axes.get_xlim()
+    shown = (trace.time >= first) & (trace.time <= last)
+    score = trace.score[shown & np.isfinite(trace.score)]
+    threshold = trace.threshold[shown & np.isfinite(trace.threshold)]
+    usual = float(np.percentile(threshold, 98)) if len(threshold) else 0.0
+    top = 1.3 * max(float(score.max(initial=0.0)), usual, 1e-3)
+    axes.set_ylim(min(0.0, 1.1 * float(score.min(initial=0.0))), top)

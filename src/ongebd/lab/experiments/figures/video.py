@@ -11,9 +11,9 @@ from ongebd.data.labels import Dataset
 from ongebd.detector import load
 from ongebd.errors import ConfigError, LabelError, SourceError
 from ongebd.lab.experiments.figures.judging import tolerance_of
-from ongebd.lab.experiments.figures.qualitative import CurveName, Moment, Scene, part_of, qualitative
+from ongebd.lab.experiments.figures.qualitative import part_of, qualitative
 from ongebd.lab.experiments.figures.style import Width, check_ending, save
-from ongebd.lab.experiments.figures.tracing import has_z, trace
+from ongebd.lab.experiments.figures.tracing import trace
 from ongebd.output import protect_sources
 from ongebd.video.source import kind_of
 
@@ -26,15 +26,11 @@ def draw_video(
     out: Sequence[Path],
     *,
     video_id: str | None = None,
-    id_pattern: str | None = None,
     dataset: Dataset = "auto",
-    curve: CurveName = "score",
     width: Width = "page",
     tolerance: float | None = None,
-    moment: Moment = "centre",
     start: float | None = None,
     end: float | None = None,
-    title: str = "",
 ) -> list[Path]:
     """Draw the figure of a video, with a method and below it a baseline, into the files `out`.
 
@@ -55,24 +51,18 @@ def draw_video(
             f"{printable(public_name(str(video)))}: a figure reads its video several times; use a file"
         )
     protect_sources(files, [str(video)])
-    marked = labels_of(video, read_labels(labels, dataset), video_id, id_pattern)
-    tolerance = tolerance_of(marked, tolerance)
+    marked = labels_of(video, read_labels(labels, dataset), video_id)
+    tolerance_of(marked, tolerance)
     part_of(video, marked.duration, start, end)
     models = [load(name) for name in (method, baseline) if name is not None]
-    for model in models:
-        if curve == "z" and not has_z(model.configured()):
-            raise ConfigError(f"{model.name} has no z: it doesn't use the discriminator; drop --curve z")
     traces = [trace(video, model) for model in models]
-    scene = Scene.of(video, marked, traces, width=width, start=start, end=end, title=title)
-    figure = qualitative(scene, curve=curve, width=width, tolerance=tolerance, moment=moment)
+    figure = qualitative(video, marked, traces, width=width, tolerance=tolerance, start=start, end=end)
     for file in files:
         save(figure, file)
     return files
 
 
-def labels_of(
-    video: Path | str, labels: LabelSet, video_id: str | None = None, id_pattern: str | None = None
-) -> VideoLabels:
+def labels_of(video: Path | str, labels: LabelSet, video_id: str | None = None) -> VideoLabels:
     """The labels of one video, found as `ongebd evaluate` finds them.
 
     Raises:
@@ -84,7 +74,7 @@ def labels_of(
             raise LabelError(f"{source}: no video {video_id!r}; check --id")
         return labels.videos[video_id]
     stem = Path(video).stem
-    found = match_ids([stem], labels.videos, id_pattern).label_of
+    found = match_ids([stem], labels.videos, None).label_of
     if stem not in found:
         raise LabelError(f"{source}: none of its {len(labels)} videos is {stem!r}; name it with --id")
     return labels.videos[found[stem]]
