@@ -10,22 +10,21 @@ import numpy as np
 import pytest
 
 from ongebd.cli import main
-from ongebd.cli.sources import with_listed
+from ongebd.cli.options import checked_sources
 from ongebd.features import FeatureStore
 
 
 def test_listed_sources_stand_behind_those_that_are_named(tmp_path: Path) -> None:
     listed = tmp_path / "list.txt"
     listed.write_bytes(b"b.mp4\r\n\nwith blank.mp4\n\xff.mp4\nlast.mp4")
-    assert with_listed(["a.mp4"], listed) == [
+    assert checked_sources("detect", ["a.mp4"], listed) == [
         "a.mp4",
         "b.mp4",
         "with blank.mp4",
         os.fsdecode(b"\xff.mp4"),
         "last.mp4",
     ]
-    assert with_listed(None, listed)[0] == "b.mp4"
-    assert with_listed(None, None) == []
+    assert checked_sources("detect", None, listed)[0] == "b.mp4"
 
 
 def test_a_list_is_worked_on_like_names(

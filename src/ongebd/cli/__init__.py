@@ -11,8 +11,9 @@ from types import FrameType
 from cyclopts import App, CycloptsError, Parameter
 
 from ongebd import __version__
-from ongebd.cli.standard_streams import fill_closed_streams, leave_output, say
-from ongebd.cli.usage import ShortHelp, in_words, strict, with_help
+from ongebd.cli.options import ShortHelp, in_words, strict, with_help
+from ongebd.cli.terminal import fill_closed_streams, leave_output, say
+from ongebd.common.text import printable, public_name
 from ongebd.errors import OngebdError
 
 _NOTES = """Defaults are in brackets; some depend on the model.
@@ -85,7 +86,5 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _refuse(problem: object) -> int:
-    from ongebd.common.text import printable, public_name
-
     say(f"ongebd: {printable(public_name(' '.join(str(problem).split())))}")
     return 2

@@ -7,15 +7,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ongebd.cli.progress import Progress
 from ongebd.cli.tables import print_tables
+from ongebd.cli.terminal import Progress
 from ongebd.detector.models import runtime_of
 from ongebd.lab.benchmark import Bench, BenchPlan
 from ongebd.lab.benchmark.plan import parse_methods, parse_streams
 from ongebd.lab.benchmark.report import bench_tables, headline, write_bench
 from ongebd.lab.evaluation.report import check_folder
 
-_PATIENCE = 2.0  # seconds before the bar appears
 CPU_STREAMS, GPU_STREAMS = "1,4,16", "1,16,64,256"
 
 
@@ -79,7 +78,7 @@ def bench(
         seconds=seconds,
         threads=threads,
     )
-    with Progress(quiet=quiet, patience=_PATIENCE) as progress:
+    with Progress(quiet=quiet) as progress:
         running = Bench(plan, progress.show)
         stopped = False
         try:

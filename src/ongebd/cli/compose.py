@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ongebd.cli.progress import Progress, counted
+from ongebd.cli.terminal import Progress, counted
 from ongebd.errors import ConfigError
 from ongebd.lab.composites.compose import check_empty
 from ongebd.lab.composites.compose import compose as run

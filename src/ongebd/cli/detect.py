@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ongebd import __version__
-from ongebd.cli.progress import Progress, Videos, counted, span
-from ongebd.cli.sources import ClusterOption, Listed, Sources, check_sources, with_listed
-from ongebd.cli.standard_streams import ClosedOutput
+from ongebd.cli.options import ClusterOption, Listed, Sources, checked_sources
+from ongebd.cli.terminal import ClosedOutput, Progress, Videos, counted, span
 from ongebd.common.text import spoken_name
 from ongebd.detector import Model, StreamConfig, load
 from ongebd.detector.models import DEFAULT_MODEL
@@ -94,8 +93,7 @@ def detect(
     quiet
         Only warnings and errors on stderr.
     """
-    sources = with_listed(sources, listed)
-    check_sources(sources, "detect")
+    sources = checked_sources("detect", sources, listed)
     where = where or ClusterOption()
     where.check(sources, device)
     many = len(sources) > 1

@@ -6,8 +6,8 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from ongebd.cli.progress import Progress
 from ongebd.cli.tables import print_tables
+from ongebd.cli.terminal import Progress
 from ongebd.common.text import printable
 from ongebd.data.labels import read_ids, read_labels
 from ongebd.data.predictions import read_predictions

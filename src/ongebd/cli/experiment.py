@@ -11,9 +11,9 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from ongebd.cli.progress import Progress
+from ongebd.cli.options import strict, training_extra
 from ongebd.cli.tables import print_tables
-from ongebd.cli.usage import strict, training_extra
+from ongebd.cli.terminal import Progress
 from ongebd.common.tables import Table
 from ongebd.errors import ConfigError
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from ongebd import backbones
-from ongebd.cli.progress import Progress, Videos, counted, span
-from ongebd.cli.sources import ClusterOption, Listed, Sources, check_sources, with_listed
+from ongebd.cli.options import ClusterOption, Listed, Sources, checked_sources
+from ongebd.cli.terminal import Progress, Videos, counted, span
 from ongebd.common.text import public_name
 from ongebd.data.id_matching import captured_id, compile_pattern
 from ongebd.data.labels import read_ids
@@ -91,8 +91,7 @@ def extract(
     quiet
         Only failures.
     """
-    sources = with_listed(sources, listed)
-    check_sources(sources, "extract")
+    sources = checked_sources("extract", sources, listed)
     where = where or ClusterOption()
     where.check(sources, device)
     exact_rate(fps)  # raises for an impossible rate

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from ongebd.cli.progress import Progress
-from ongebd.cli.usage import training_extra
+from ongebd.cli.options import training_extra
+from ongebd.cli.terminal import Progress
 from ongebd.errors import ConfigError
 from ongebd.lab.training.config import TrainConfig, read_config
 

@@ -15,8 +15,8 @@ from cyclopts import Parameter, Token
 from rich.console import Console
 from rich.text import Text
 
-from ongebd.cli.sources import Sources, check_sources
-from ongebd.cli.standard_streams import ClosedOutput, say
+from ongebd.cli.options import Sources, checked_sources
+from ongebd.cli.terminal import ClosedOutput, say
 from ongebd.common.text import printable, public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL
@@ -161,7 +161,7 @@ class WatchOptions:
 
 
 def watch(
-    sources: Sources,
+    sources: Sources | None = None,
     /,
     *,
     options: Annotated[WatchOptions | None, Parameter(name="*")] = None,
@@ -188,7 +188,7 @@ def watch(
         Only warnings.
     """
     options = options or WatchOptions()
-    check_sources(sources, "watch")
+    sources = checked_sources("watch", sources)
     host, port = _address(options.serve)
     options.check(sources)
     with ExitStack() as closing:

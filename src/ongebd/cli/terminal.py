@@ -1,61 +1,85 @@
-"""Progress of a command on stderr: a bar on a terminal, lines elsewhere."""
+"""What a command shows on stderr (progress and lines), and standard streams that may be closed or gone."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import io
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
-
-from ongebd.cli.standard_streams import say
 from ongebd.common.text import public_name
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
 
 _EVERY = 10.0  # seconds between two lines without a terminal
 
 
+class ClosedOutput(io.TextIOBase):
+    """Replaces a closed standard output (`>&-`): writing to it fails."""
+
+    name = "<stdout>"
+    encoding = "utf-8"
+
+    def write(self, _text: str) -> int:
+        raise OSError(errno.EBADF, "it is closed")
+
+
+def fill_closed_streams() -> None:
+    """Reopen closed standard streams; otherwise the next file would become standard output."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    if sys.stdout is None:
+        sys.stdout = ClosedOutput()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for as long as we live
+
+
+def leave_output() -> None:
+    """Discard standard output, which is gone, so that the interpreter can exit without an error."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if not isinstance(sys.stdout, ClosedOutput):
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+
+
+def say(line: str) -> None:
+    """Print one line to standard error, if it still exists."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"{line}\n")  # in one piece, so that threads do not mix their lines
+        sys.stderr.flush()
+
+
 class Progress:
-    """One bar, shown from the first `show` until `clear` or the end of the context. Never writes to stdout.
+    """A bar on a terminal, from the first `show` to the end of the context. Never writes to stdout.
 
     Args:
         quiet: No bar and no lines of progress.
         lines: Without a terminal, print what the bar would show every ten seconds.
-        patience: Seconds before the bar appears.
     """
 
-    def __init__(self, *, quiet: bool = False, lines: bool = False, patience: float = 0.0) -> None:
+    def __init__(self, *, quiet: bool = False, lines: bool = False) -> None:
         self.quiet = quiet
-        self._console = Console(stderr=True, highlight=False)
-        self._bar: Bar | None = None
-        self._task: TaskID | None = None
         self._lines = lines and not quiet
+        self._bar = _bar() if sys.stderr.isatty() and not quiet else None
+        self._task: TaskID | None = None
         self._started = self._last_line = time.monotonic()
-        self._patience = patience
-        if self._console.is_terminal and not quiet:
-            self._bar = Bar(
-                SpinnerColumn(),
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.fields[now]}"),
-                TimeRemainingColumn(),
-                console=self._console,
-                transient=True,
-                redirect_stdout=sys.stdout.isatty(),  # rich must not draw results into its bar
-            )
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 
@@ -65,9 +89,11 @@ class Progress:
         return max(time.monotonic() - self._started, 1e-9)
 
     def restart(self) -> None:
-        """Start the clock again, and remove the bar of what is over."""
+        """Start the clock again, and remove the bar until the next `show`."""
         self._started = time.monotonic()
-        self.clear()
+        if self._bar is not None and self._task is not None:
+            self._bar.remove_task(self._task)
+            self._task = None
 
     def show(self, what: str, done: float, total: float | None, now: str = "") -> None:
         """Show how far the work is, in any unit.
@@ -80,26 +106,18 @@ class Progress:
         """
         if self._bar is not None:
             if self._task is None:
-                if self.seconds < self._patience:
-                    return
                 self._bar.start()
                 self._task = self._bar.add_task("", total=total, now="")
-            self._bar.update(self._task, description=escape(what), completed=done, total=total, now=now)
+            self._bar.update(self._task, description=what, completed=done, total=total, now=now)
         elif self._lines and time.monotonic() - self._last_line >= _EVERY:
             self._last_line = time.monotonic()
             self.say(now)
-
-    def clear(self) -> None:
-        """Remove the bar until the next `show`."""
-        if self._bar is not None and self._task is not None:
-            self._bar.remove_task(self._task)
-            self._task = None
 
     def say(self, line: str) -> None:
         """Print one line, above the bar if there is one, without the secrets of a URL."""
         line = public_name(line)
         if self._bar is not None:
-            self._console.print(line, markup=False, soft_wrap=True)
+            self._bar.console.print(line, markup=False, soft_wrap=True)
         else:
             say(line)
 
@@ -107,6 +125,23 @@ class Progress:
         """Print one line unless quiet."""
         if not self.quiet:
             self.say(line)
+
+
+def _bar() -> Bar:
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    return Bar(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[now]}", markup=False),
+        TimeRemainingColumn(),
+        console=Console(stderr=True, highlight=False),
+        transient=True,
+        redirect_stdout=sys.stdout.isatty(),  # rich must not draw results into its bar
+    )
 
 
 class Videos:
@@ -143,23 +178,18 @@ class Videos:
         now = f"{int(at)}/{self._todo} videos  {more}about {left} left"
         self._progress.show(self._what, at, self._todo, now)
 
-    @contextmanager
+    @contextlib.contextmanager
     def summed_up(self, text: Callable[[], str]) -> Iterator[None]:
         """Print a summary that begins with `text` at the end of the block, also if it stops early."""
-        complete = False
+        stopped = "; stopped early: run the same command again to continue"
         try:
             yield
-            complete = True
+            stopped = ""
         finally:
-            parts = [text()]
-            if self._there:
-                parts.append(f"{self._there} were done already")
-            if self.failed:
-                parts.append(f"{self.failed} failed: see {self._log}")
-            if not complete:
-                parts.append("stopped early: run the same command again to continue")
-            if complete or self.done or self.failed:
-                self._progress.summary("; ".join(parts))
+            before = f"; {self._there} were done already" if self._there else ""
+            failed = f"; {self.failed} failed: see {self._log}" if self.failed else ""
+            if not stopped or self.done or self.failed:
+                self._progress.summary(f"{text()}{before}{failed}{stopped}")
 
 
 def counted(number: int, what: str) -> str:
@@ -182,6 +212,4 @@ def span(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

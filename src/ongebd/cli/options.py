@@ -1,0 +1,200 @@
+"""The command line's own rules: short help, strict values, plain errors, and options that commands share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+
+from cyclopts import (
+    CoercionError,
+    CycloptsError,
+    MissingArgumentError,
+    Parameter,
+    RepeatArgumentError,
+    Token,
+    convert,
+)
+from cyclopts.help.formatters import DefaultFormatter
+
+from ongebd.cli.terminal import say
+from ongebd.errors import ConfigError, MissingExtraError, os_errors
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpPanel
+    from rich.console import Console, ConsoleOptions
+
+    from ongebd.cluster import Cluster
+
+ALL = "--help-all"
+
+SHORT = {
+    "detect": "list out format plot stem model sensitivity fps device cluster quiet",
+    "watch": "serve token jsonl exec webhook thumbnails clips model sensitivity retries device quiet",
+    "evaluate": "labels predictions compare dataset score out missing ids id-pattern",
+    "compose": "out videos minutes seed split boundaries distractors seconds labels groups workers quiet",
+    "extract": "list out backbone fps weights device precision ids jobs cluster workers quiet",
+    "figure": "labels out method baseline id dataset curve width tolerance start end title",
+}
+"""The options in a command's `--help`; all of them for other commands."""
+
+_tokens: list[str] = []
+
+
+def with_help(tokens: Sequence[str]) -> list[str]:
+    """The command line as cyclopts takes it: `--help-all` becomes `--help`. Remembers it for `ShortHelp`."""
+    end = tokens.index("--") if "--" in tokens else len(tokens)
+    _tokens[:] = tokens[:end]
+    return ["--help" if token == ALL else token for token in _tokens] + list(tokens[end:])
+
+
+class ShortHelp(DefaultFormatter):
+    """Leaves out the options that are not in `SHORT`, unless the command line has `--help-all`."""
+
+    def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+        command = next((token for token in _tokens if token in SHORT), None)
+        left_out = 0
+        if command is not None and panel.format == "parameter" and ALL not in _tokens:
+            short = {f"--{name}" for name in SHORT[command].split()}
+            shown = [entry for entry in panel.entries if not entry.names or short.intersection(entry.names)]
+            left_out = len(panel.entries) - len(shown)
+            panel = panel.copy(entries=shown)
+        super().__call__(console, options, panel)
+        if left_out:
+            console.print(f"{left_out} more options: add {ALL}")
+
+
+def strict(hint: Any, tokens: Sequence[Token]) -> Any:
+    """Convert an option's value as cyclopts does, but refuse an empty value, and 1.5 for a whole number."""
+    for token in tokens:
+        if token.keyword is not None and not token.value.strip() and token.source == "cli":
+            raise ConfigError(f"{token.keyword} has an empty value; give one, or drop it")
+        if _bare(hint) is int and "." in token.value:  # cyclopts rounds it
+            raise ConfigError(f"{token.keyword or ''} {token.value}: must be a whole number".lstrip())
+    return convert(hint, tokens)
+
+
+def in_words(problem: CycloptsError) -> str:
+    """A mistake on the command line in plain words, with where to read more."""
+    chain = " ".join(("ongebd", *(problem.command_chain or ())))
+    return f"{_in_words(problem).removesuffix('.')} (see: {chain} --help)"
+
+
+def _in_words(problem: CycloptsError) -> str:
+    match problem:
+        case MissingArgumentError(argument=argument) if argument is not None:
+            keyword = problem.keyword or next((t.keyword for t in argument.tokens if t.keyword), None)
+            if keyword is not None:
+                return f"{keyword} needs a value"
+            return f"missing required argument {argument.name}"
+        case CoercionError(__cause__=ConfigError() as cause):
+            return str(cause)
+        case CoercionError(token=token) if token is not None and _bare(problem.target_type) in (int, float):
+            whole = "whole " if _bare(problem.target_type) is int else ""
+            return f"{token.keyword or ''} {token.value}: must be a {whole}number".lstrip()
+        case RepeatArgumentError():
+            return f"{problem.token.keyword} is given twice"
+    return str(problem)
+
+
+def _bare(hint: Any) -> Any:
+    """A type without None and without annotations."""
+    if get_origin(hint) is Annotated:
+        return _bare(get_args(hint)[0])
+    if get_origin(hint) in (Union, UnionType):
+        parts = [part for part in get_args(hint) if part is not type(None)]
+        return _bare(parts[0]) if len(parts) == 1 else hint
+    return hint
+
+
+_TRAINING = {"torch", "safetensors", "huggingface_hub", "filelock", "tensorboard", "yaml", "onnx"}
+
+
+@contextmanager
+def training_extra() -> Iterator[None]:
+    """Turn a missing module of the extra `train` into one line for the user."""
+    try:
+        yield
+    except ModuleNotFoundError as problem:
+        if (problem.name or "").split(".")[0] in _TRAINING:
+            raise MissingExtraError.of(problem.name, "train") from None
+        raise
+
+
+Sources = Annotated[list[str], Parameter(allow_leading_hyphen=True, negative=())]
+"""Files, URLs, cameras, and `-` for standard input; see `checked_sources`."""
+
+Listed = Annotated[Path | None, Parameter(name="--list")]
+"""A file with one source per line."""
+
+
+def checked_sources(command: str, sources: Sequence[str] | None, listed: Path | None = None) -> list[str]:
+    """The sources of the command line, then those of a file without its empty lines.
+
+    Refuses no source, an empty one, standard input twice, and a misspelt option taken for a source.
+    """
+    named = list(sources or ())
+    if listed is not None:
+        with os_errors(f"--list {listed}: can't read"):
+            lines = listed.read_bytes().split(b"\n")
+        # As bytes: not every file name is UTF-8.
+        named += [os.fsdecode(line.removesuffix(b"\r")) for line in lines if line.strip()]
+    advice = f"(see: ongebd {command} --help)"
+    if not named:
+        raise ConfigError(f"no source: name a video file, a URL, or - for standard input {advice}")
+    if named.count("-") > 1:
+        raise ConfigError("standard input (-) is named twice; name it once")
+    for source in named:
+        if not source:
+            raise ConfigError("a source is empty; name a video file, a URL, or - for standard input")
+        if source.startswith("-") and source != "-" and not Path(source).exists():
+            raise ConfigError(f"unknown option, or no such file: {source} {advice}")
+    return named
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterOption:
+    """Where a command does its work."""
+
+    cluster: str | None = None
+    """Run on a Ray cluster: local (this machine), auto (the cluster it belongs to), or HOST:PORT."""
+
+    workers: int | None = None
+    """Cluster workers, each with its own model. [one per processor, or per GPU]"""
+
+    verbose: Annotated[bool, Parameter(negative=())] = False
+    """Show Ray's own messages."""
+
+    def check(self, sources: Sequence[str], device: str) -> None:
+        """Refuse what a cluster can't do, and cluster options without a cluster."""
+        if self.cluster is None:
+            for name, value in (("--workers", self.workers is not None), ("--verbose", self.verbose)):
+                if value:
+                    raise ConfigError(f"{name} needs a cluster; add --cluster local, or drop {name}")
+            return
+        for source in sources:
+            if source == "-" or source.startswith("camera:"):
+                raise ConfigError(f"{source} is only on this machine; drop --cluster")
+        if device.startswith("cuda:"):
+            raise ConfigError(f"--device {device}: each cluster worker has its own GPU; use --device cuda")
+
+    @contextmanager
+    def connected(self, *, needed: bool, quiet: bool) -> Iterator[Cluster | None]:
+        """The cluster, for as long as the context lasts; None (and a line that says so) if not needed."""
+        from ongebd.cluster.connection import LOCAL, check_address, connected
+
+        address = self.cluster or LOCAL
+        where = "Ray on this machine" if address == LOCAL else f"the cluster at {address}"
+        begins = f"{'starting' if address == LOCAL else 'connecting to'} {where} …"
+        check_address(address, self.workers)
+        if not quiet:
+            say(f"ongebd: {begins if needed else f'everything is done already; not using {where}'}")
+        if needed:
+            with connected(address, self.workers, verbose=self.verbose) as cluster:
+                yield cluster
+        else:
+            yield None
