@@ -125,21 +125,9 @@ def _run(names: Sequence[str], option: RunOption) -> int:
             backbone=option.backbone,
             device=option.device,
             command=shlex.join(["ongebd", *_plain_arguments(sys.argv[1:])]),
-            progress=_Following(progress),
+            tell=lambda line: progress.summary(f"[{progress.seconds:5.0f} s] {line}"),
+            show=progress.show,
         )
-
-
-class _Following:
-    """Passes what a session reports to the progress bar."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-
-    def tell(self, line: str) -> None:
-        self._progress.summary(f"[{self._progress.seconds:5.0f} s] {line}")
-
-    def at(self, what: str, done: float, total: float) -> None:
-        self._progress.show(what, done, total)
 
 
 def _plain_arguments(arguments: Sequence[str]) -> list[str]:

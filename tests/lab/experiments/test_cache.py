@@ -44,7 +44,6 @@ def test_an_entry_is_made_once_and_again_for_another_key(tmp_path: Path) -> None
     assert first == again != other
     assert (again / "result").read_text() == "one"
     assert cache.facts(other)["text"] == "two"
-    assert sorted(facts["text"] for facts in cache.all_facts("kind")) == ["one", "two"]
 
 
 def test_an_interrupted_entry_is_not_there_and_is_made_again(tmp_path: Path) -> None:

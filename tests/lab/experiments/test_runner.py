@@ -76,8 +76,9 @@ def test_tables_share_trainings_and_a_second_run_trains_nothing(
     steps = runner.plan(some)
     # Classifier, EST, REST, EST+REST and two untrained anticipators: the discriminator takes no training.
     assert len(steps) == 6
-    assert runner.estimate(steps) == ([1.0] * 6, True)
-    assert [step.row.name for step in runner.train(steps)] == [step.row.name for step in steps]
+    for step in steps:
+        runner.train(step)
+    assert runner.plan(some) == []
     tables = [runner.table(experiment) for experiment in some]
     assert not any(table.failures or table.missing for table in tables)
 
@@ -155,7 +156,9 @@ def test_a_row_that_fails_says_why_and_the_others_stand(
     rows = tuple(r for r in EXPERIMENTS["components"].rows if r.name in ("EST", "REST"))
     experiment = replace(EXPERIMENTS["components"], rows=rows)
     steps = runner.plan([experiment])
-    assert len(list(runner.train(steps))) == 2
+    assert len(steps) == 2
+    for step in steps:
+        runner.train(step)
     table = runner.table(experiment)
     assert table.failures == ["components, EST: video 'x': a feature has norm zero"]
     failed, stands = table.rows

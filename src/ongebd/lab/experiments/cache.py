@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -44,13 +43,9 @@ class Cache:
         return (self.path(kind, key) / _FACTS).exists()
 
     def facts(self, entry: Path) -> dict[str, Any]:
-        """Key, seconds and the facts that `make` returned, of an entry that is there."""
+        """The key of an entry that is there, and the facts that `make` returned."""
         facts: dict[str, Any] = json.loads((entry / _FACTS).read_text(encoding="utf-8"))
         return facts
-
-    def all_facts(self, kind: str) -> list[dict[str, Any]]:
-        """The facts of all entries of a kind."""
-        return [self.facts(path.parent) for path in sorted((self.folder / kind).glob(f"*/{_FACTS}"))]
 
     def get(
         self, kind: str, key: Mapping[str, Any], make: Callable[[Path], Mapping[str, Any] | None]
@@ -116,9 +111,7 @@ class Cache:
             if half.exists():
                 shutil.rmtree(half)
         aside.mkdir(parents=True)
-        began = time.monotonic()
         facts = {"key": dict(key), **(make(aside) or {})}
-        facts["seconds"] = round(time.monotonic() - began, 3)
         text = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
         (aside / _FACTS).write_text(text, encoding="utf-8")
         aside.rename(entry)

@@ -45,7 +45,6 @@ class ComposedDataSets:
     ) -> None:
         self._files = list(find_clips(clips).values())
         self._scale, self._cache, self._backbone, self._tell = scale, cache, backbone, tell
-        self._sets: dict[SetName, DataSet] = {}
         self.about = (
             f"Composites of {len(self._files)} clips, made by `ongebd compose`, with features of {backbone};"
             " training and test videos share no clip. Composites are not real videos: see docs/composites.md."
@@ -58,11 +57,6 @@ class ComposedDataSets:
                 f"it needs features of TSN trained on {TSN[name]}, whose weights do not come with the"
                 " package; use --data with such features"
             )
-        if name not in self._sets:
-            self._sets[name] = self._make(name)
-        return self._sets[name]
-
-    def _make(self, name: SetName) -> DataSet:
         composites = self._composites(self._config(name))
         store = self._features(composites, _FPS[name])
         made = read_composites(composites)

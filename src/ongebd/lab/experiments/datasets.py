@@ -91,7 +91,7 @@ class DataSource(Protocol):
     about: str
 
     def get(self, name: SetName) -> DataSet:
-        """A set, made or opened at the first call.
+        """Make or open a set.
 
         Raises:
             MissingDataError: It isn't there.
@@ -115,16 +115,10 @@ class DataFolder:
                 f"{folder}: none of {', '.join(known)} is in it;"
                 " `ongebd experiment list --help` shows the layout"
             )
-        self._sets: dict[SetName, DataSet] = {}
         self.about = f"The data sets {', '.join(there)}, by their own rules."
 
     def get(self, name: SetName) -> DataSet:
         """See `DataSource`."""
-        if name not in self._sets:
-            self._sets[name] = self._open(name)
-        return self._sets[name]
-
-    def _open(self, name: SetName) -> DataSet:
         shown, store, command = PAPER_SETS[name], "features", "ongebd extract"
         if name in TSN:
             shown += f" with features of TSN trained on {TSN[name]}"

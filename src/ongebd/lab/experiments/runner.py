@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from ongebd.errors import OngebdError
@@ -81,12 +81,13 @@ class Runner:
         self,
         source: DataSource,
         scale: Scale,
-        cache: Cache,
+        work: Cache,
         device: str = "auto",
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._source, self._scale, self._cache, self._tell = source, scale, cache, tell
-        self._scoring = Scoring(scale, cache, device)
+        self._scale, self._cache, self._tell = scale, work, tell
+        self._get = cache(source.get)
+        self._scoring = Scoring(scale, work, device)
         self.device = self._scoring.device
         self._frame_scores: dict[str, FrameScores | OngebdError] = {}
         self._shared: Shared = {}
@@ -108,27 +109,10 @@ class Runner:
                             steps.setdefault(str(key), Step(row, seed, experiment))
         return list(steps.values())
 
-    def estimate(self, steps: Sequence[Step]) -> tuple[list[float], bool]:
-        """Seconds of each step, and whether some of them are guesses.
-
-        It is the median of trainings of the same method and scale here; else of any method, else a guess.
-        """
-        took: dict[str, list[float]] = {}
-        for facts in self._cache.all_facts("errors"):
-            how = facts["key"]["how"]
-            if how.get("epochs") == self._scale.training.get("epochs", 10) or "untrained" in how:
-                took.setdefault(how.get("method", "untrained"), []).append(facts["seconds"])
-        trained = [seconds for name, each in took.items() if name != "untrained" for seconds in each]
-        names = [step.row.method if step.row.kind == "trained" else "untrained" for step in steps]
-        seconds = [median(took.get(name) or trained or [self._scale.guess]) for name in names]
-        return seconds, not set(names) <= set(took)
-
-    def train(self, steps: Sequence[Step]) -> Iterator[Step]:
-        """Do the steps; each is yielded when it is done or has failed (its table says why)."""
-        for step in steps:
-            with suppress(OngebdError):
-                self._scores_of(step.row, step.seed, *self._sets(step.experiment))
-            yield step
+    def train(self, step: Step) -> None:
+        """Do a step. If it fails, its table says why."""
+        with suppress(OngebdError):
+            self._scores_of(step.row, step.seed, *self._sets(step.experiment))
 
     def table(self, experiment: Experiment) -> TableResult:
         """A table; what it needs and the cache lacks is done now."""
@@ -156,7 +140,7 @@ class Runner:
         return self._sets(experiment)[1].test
 
     def _sets(self, experiment: Experiment) -> tuple[DataSet, DataSet]:
-        return self._source.get(experiment.trained_on), self._source.get(experiment.data)
+        return self._get(experiment.trained_on), self._get(experiment.data)
 
     def _seeds(self, row: Row) -> Sequence[int]:
         return range(self._scale.seeds) if row.kind == "trained" else (0,)
@@ -225,8 +209,8 @@ class Runner:
             there = labels.restrict([video.id for video in scores.test[0]], "the videos at hand")
             comparisons.append(compared(there, predictions))
             thresholds.append(threshold)
-            if scores.facts.get("memory"):
-                cells["vram-gb"] = Measured(scores.facts["memory"] / 1e9)
+            if scores.memory:
+                cells["vram-gb"] = Measured(scores.memory / 1e9)
         return replace(result, thresholds=tuple(thresholds), cells=cells), comparisons
 
     def _speed(self, experiment: Experiment) -> TableResult:

@@ -25,7 +25,6 @@ class Scale:
         long_videos: Composites for the zero-shot table.
         long_seconds: Shortest and longest of those.
         size: The shorter side, pixels.
-        guess: Seconds of a training, before a similar one ran here.
         training: Settings of `TrainConfig` for all methods.
         networks: Sizes of the baselines' networks, by method.
         special: Settings of single methods that differ from `training`.
@@ -39,7 +38,6 @@ class Scale:
     long_seconds: tuple[float, float]
     size: int
     seeds: int
-    guess: float
     training: Mapping[str, Any] = field(default_factory=dict)
     networks: Mapping[str, str] = field(default_factory=dict)
     special: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -48,13 +48,13 @@ Shared = dict[Any, Any]
 class FrameScores:
     """Errors or probabilities: for the validation and the test videos, a score for each of their frames.
 
-    `facts` are seconds, memory and parameters of the training, if there was one.
+    `memory` is what the training took on the GPU, bytes, if there was one.
     """
 
     validation: tuple[list[LabelledVideo], list[FloatArray]]
     test: tuple[list[LabelledVideo], list[FloatArray]]
     fps: float
-    facts: Mapping[str, Any]
+    memory: int | None
 
 
 class Scoring:
@@ -104,42 +104,37 @@ class Scoring:
         parts = {"validation": dataset.validation, "test": self._videos(data.test, config)}
 
         def make(folder: Path) -> dict[str, Any]:
-            facts: dict[str, Any] = {}
+            memory = None
             if row.kind == "untrained":
                 scores = {part: _untrained(row.method, videos, self.device) for part, videos in parts.items()}
             else:
-                scores, facts = self._train(config, folder / "training", dataset, parts)
+                scores, memory = self._train(config, folder / "training", dataset, parts)
                 if seed == 0 and not row.training:  # for pictures of videos
                     (folder / "training" / MODEL).rename(folder / "model")
                 shutil.rmtree(folder / "training")
             arrays = {part: np.concatenate(each) for part, each in scores.items()}
             np.savez(folder / "errors.npz", validation=arrays["validation"], test=arrays["test"])
-            return facts
+            return {"memory": memory}
 
         entry = self._cache.get("errors", self.key(row, seed, trained_on, data), make)
         with np.load(entry / "errors.npz") as kept:
             validation, test = ((videos, _split(kept[part], videos)) for part, videos in parts.items())
-        return FrameScores(validation, test, dataset.fps, self._cache.facts(entry))
+        return FrameScores(validation, test, dataset.fps, self._cache.facts(entry).get("memory"))
 
     def _train(
         self, config: TrainConfig, out: Path, dataset: Dataset, parts: Mapping[str, list[LabelledVideo]]
-    ) -> tuple[dict[str, list[FloatArray]], dict[str, Any]]:
+    ) -> tuple[dict[str, list[FloatArray]], int | None]:
         device = torch.device(self.device)
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
         trained = train(replace(config, out=str(out)), dataset=dataset, report=False)
-        facts = {
-            "method": config.method,
-            "frames": sum(map(len, dataset.training)) * config.epochs,
-            "memory": torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None,
-            "parameters": sum(weight.numel() for weight in trained.model.parameters()),
-        }
+        memory = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
         task = task_of(config)
         scores = {
             part: task.scores(trained.model, videos, place_features(videos, device, "auto"))
             for part, videos in parts.items()
         }
-        return scores, facts
+        return scores, memory
 
     def _videos(self, part: Part, config: TrainConfig) -> list[LabelledVideo]:
         key = (id(part), config.label_rule, config.near)

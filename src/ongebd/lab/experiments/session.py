@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Protocol
 
 from ongebd.errors import ConfigError
 from ongebd.lab.experiments.cache import Cache
@@ -19,16 +18,6 @@ from ongebd.lab.experiments.runner import Runner
 from ongebd.lab.experiments.scales import Scale
 
 
-class Progress(Protocol):
-    """Shows the user how far it is."""
-
-    def tell(self, line: str) -> None:
-        """Print a line."""
-
-    def at(self, what: str, done: float, total: float) -> None:
-        """Seconds of work done, of all."""
-
-
 def run_experiments(
     names: Sequence[str],
     *,
@@ -40,9 +29,12 @@ def run_experiments(
     backbone: str,
     device: str,
     command: str,
-    progress: Progress,
+    tell: Callable[[str], None],
+    show: Callable[[str, int, int], object],
 ) -> int:
     """Run the named experiments, or all, on the data sets in `data` or on composites of `clips`.
+
+    `tell` prints a line; `show` says what is being trained, how many trainings are done, and of how many.
 
     Returns:
         0, or 2 if something failed; the report in `out` says what.
@@ -51,35 +43,25 @@ def run_experiments(
         OngebdError: A name, a folder or the device is wrong, or data can't be read.
     """
     experiments = chosen(names)
-    cache = Cache(work, progress.tell)
+    cache = Cache(work, tell)
     source: DataSource = (
-        ComposedDataSets(clips, scale, cache, backbone, progress.tell) if data is None else DataFolder(data)
+        ComposedDataSets(clips, scale, cache, backbone, tell) if data is None else DataFolder(data)
     )
-    runner = Runner(source, scale, cache, device, progress.tell)
+    runner = Runner(source, scale, cache, device, tell)
     if removed := cache.clear():
-        progress.tell(f"removed {removed} half-made piece{'s' * (removed != 1)} of work of a killed run")
-    _train(runner, experiments, progress)
+        tell(f"removed {removed} half-made piece{'s' * (removed != 1)} of work of a killed run")
+    if steps := runner.plan(experiments):
+        tell(f"{len(steps)} trainings to do")
+    for done, step in enumerate(steps):
+        show(f"{step.experiment.name}: {step.row.name}, seed {step.seed}", done, len(steps))
+        runner.train(step)
     tables = [runner.table(experiment) for experiment in experiments]
     figures = draw(runner, tables, out)
     report = Report(tables, scale, source.about, runner.device, command, figures)
     failures = [line for table in tables for line in table.failures]
     for line in (*(f"wrote {path}" for path in report.write(out)[:2]), *failures):
-        progress.tell(line)
+        tell(line)
     return 2 if failures else 0
-
-
-def _train(runner: Runner, experiments: Sequence[Experiment], progress: Progress) -> None:
-    """Do all trainings that the cache lacks."""
-    steps = runner.plan(experiments)
-    seconds, guessed = runner.estimate(steps)
-    total, done = sum(seconds), 0.0
-    if steps:
-        about = f"{total:.0f} s" if total < 90 else f"{total / 60:.0f} min"
-        progress.tell(f"{len(steps)} trainings to do, about {about}{', partly a guess' if guessed else ''}")
-    for number, step in enumerate(runner.train(steps)):
-        done += seconds[number]
-        what = f"{number + 1}/{len(steps)}  {step.experiment.name}: {step.row.name}, seed {step.seed}"
-        progress.at(what, done, total)
 
 
 def chosen(names: Sequence[str]) -> list[Experiment]:
