@@ -341,6 +341,23 @@ def test_help_shows_at_most_twelve_options_and_help_all_every_one(command: str) 
         assert f"--{option}" in few
 
 
+@pytest.mark.parametrize("command", ["detect", "watch"])
+def test_help_does_not_offer_what_the_model_does_not_use(command: str) -> None:
+    every = options_of(command, "--model", "no-such", "--help-all")
+    immediate = options_of(command, "--model", "immediate", "--help-all")
+    window_mean = options_of(command, "--help-all", "--model=window-mean")
+    assert {"--tau", "--delta", "--rearm"} <= every
+    assert immediate < every
+    assert {"--tau", "--delta"} <= window_mean - immediate
+    assert "--rearm" in immediate - window_mean
+    assert {
+        "--fps",
+        "--sensitivity",
+        "--out" if command == "detect" else "--clips",
+    } <= immediate & window_mean
+    assert options_of(command, "--help-all") == immediate  # the default
+
+
 def test_importing_the_package_brings_no_heavy_library() -> None:
     code = (
         "import sys, ongebd, ongebd.cli; "

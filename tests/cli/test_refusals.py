@@ -184,7 +184,7 @@ def test_a_mistake_is_one_line_in_plain_words(
 
 
 def test_the_help_states_the_models_own_values(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["detect", "--help-all"]) == 0
+    assert main(["detect", "--model", "no-such", "--help-all"]) == 0
     text = re.sub(r"[│\s]+", " ", capfd.readouterr().out)
     stated = {
         name.replace("-", "_"): dict(value.split(": ") for value in values.split("; "))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
@@ -53,19 +53,41 @@ def with_help(tokens: Sequence[str]) -> list[str]:
 
 
 class ShortHelp(DefaultFormatter):
-    """Leaves out the options that are not in `SHORT`, unless the command line has `--help-all`."""
+    """Leaves out options that the command line's model doesn't use and, without `--help-all`, all but `SHORT`."""
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
         command = next((token for token in _tokens if token in SHORT), None)
-        left_out = 0
-        if command is not None and panel.format == "parameter" and ALL not in _tokens:
-            short = {f"--{name}" for name in SHORT[command].split()}
-            shown = [entry for entry in panel.entries if not entry.names or short.intersection(entry.names)]
-            left_out = len(panel.entries) - len(shown)
-            panel = panel.copy(entries=shown)
-        super().__call__(console, options, panel)
-        if left_out:
-            console.print(f"{left_out} more options: add {ALL}")
+        if command is None or panel.format != "parameter":
+            super().__call__(console, options, panel)
+            return
+        unused, short = _unused(), {f"--{name}" for name in SHORT[command].split()}
+        used = [entry for entry in panel.entries if not unused.intersection(entry.names)]
+        shown = [entry for entry in used if not entry.names or short.intersection(entry.names)]
+        if ALL in _tokens:
+            shown = used
+        super().__call__(console, options, panel.copy(entries=shown))
+        if len(shown) < len(used):
+            console.print(f"{len(used) - len(shown)} more options: add {ALL}")
+        elif len(used) < len(panel.entries):
+            console.print(f"Other models have other settings: ongebd {command} --model NAME {ALL}")
+
+
+def _unused() -> set[str]:
+    """The options of settings that the command line's model, or else the default one, doesn't use."""
+    from ongebd.detector import StreamConfig, load
+    from ongebd.detector.models import DEFAULT_MODEL
+
+    name = DEFAULT_MODEL
+    for token, following in zip(_tokens, [*_tokens[1:], ""], strict=True):
+        if token in ("--model", "-m"):
+            name = following
+        elif token.startswith("--model="):
+            name = token.partition("=")[2]
+    try:
+        used = load(name).settings()
+    except OngebdError:  # the command itself reports it
+        return set()
+    return {f"--{field.name.replace('_', '-')}" for field in fields(StreamConfig) if field.name not in used}
 
 
 def strict(hint: Any, tokens: Sequence[Token]) -> Any:
