@@ -22,7 +22,7 @@ from cyclopts import (
 from cyclopts.help.formatters import DefaultFormatter
 
 from ongebd.cli.terminal import say
-from ongebd.errors import ConfigError, MissingExtraError, os_errors
+from ongebd.errors import ConfigError, MissingExtraError, OngebdError, os_errors
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -38,7 +38,7 @@ SHORT = {
     "evaluate": "labels predictions compare dataset score out missing ids id-pattern",
     "compose": "out videos minutes seed split boundaries distractors seconds labels groups workers quiet",
     "extract": "list out backbone fps weights device precision ids jobs cluster workers quiet",
-    "figure": "labels out method baseline id dataset curve width tolerance start end title",
+    "figure": "labels out method baseline id dataset width tolerance start end title",
 }
 """The options in a command's `--help`; all of them for other commands."""
 
@@ -53,7 +53,7 @@ def with_help(tokens: Sequence[str]) -> list[str]:
 
 
 class ShortHelp(DefaultFormatter):
-    """Leaves out options that the command line's model doesn't use and, without `--help-all`, all but `SHORT`."""
+    """Leaves out what the command line's model doesn't use and, without `--help-all`, all but `SHORT`."""
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
         command = next((token for token in _tokens if token in SHORT), None)
