@@ -15,9 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ongebd.output import RunEnd, RunHeader
-from ongebd.output.figure import spread
-from ongebd.output.picture import Album, PictureWriter, thumbnail
-from ongebd.output.trace import Trace
+from ongebd.output.figure import PictureWriter, Scene, draw
+from ongebd.output.trace import Album, Trace, pooled, thumbnail
 from ongebd.types import Boundary, Decision, Epoch
 
 Play = Callable[..., RunEnd]
@@ -105,28 +104,20 @@ def test_a_thumbnail_does_not_hold_on_to_the_frame():
     assert thumbnail(rgb).base is None
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_thumbnails_never_overlap_nor_leave_the_page(wanted: list[float]):
-    places = spread(sorted(wanted), 1 / 12, 1 / 24, 23 / 24)
-    assert (np.diff(places) >= 1 / 12 - 1e-9).all()
-    assert places[0] >= 1 / 24 - 1e-9
-    assert places[-1] <= 23 / 24 + 1e-9
-
-
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.booleans()), max_size=300))
 def test_a_trace_stays_small_and_keeps_every_peak(frames: list[tuple[float, bool]]):
     trace = Trace(limit=16)
     for i, (error, positive) in enumerate(frames):
         trace.add(Decision(i, float(i), error, 0.0, 0.0, 0.0, 0.5, positive))
-        assert len(trace) <= 16
-    curves = trace.curves()
+        assert len(trace.points()) <= 16
+    points = trace.points()
     if frames:
-        assert curves.error.max() == max(error for error, _ in frames)
-        assert curves.pooled(5).error.max() == curves.error.max()
-        assert curves.positive.any() == any(positive for _, positive in frames)
-        assert (np.diff(curves.time) > 0).all()
-        for time, error in zip(curves.time, curves.error, strict=True):
+        assert points["error"].max() == max(error for error, _ in frames)
+        assert pooled(points, 5)["error"].max() == points["error"].max()
+        assert points["positive"].any() == any(positive for _, positive in frames)
+        assert (np.diff(points["time"]) > 0).all()
+        for time, error in zip(points["time"], points["error"], strict=True):
             assert frames[int(time)][0] == error
 
 
@@ -138,24 +129,15 @@ def test_an_album_keeps_the_strongest():
     assert [snapshot.boundary.score for snapshot in album.snapshots()] == [5.0, 9.0, 7.0]
 
 
-def test_errors_above_the_threshold_that_make_no_boundary_are_told_apart(header: RunHeader):
-    from ongebd.output.figure import Scene, draw
-
+def test_each_run_of_errors_above_the_threshold_is_shaded(header: RunHeader):
     trace = Trace()
     positive = {10, 11, 12, 20, 30}
     for i in range(40):
         trace.add(Decision(i, i / 24, 0.4, 0.03, 0.01, 3.0, 0.06, i in positive, i >= 8))
-    boundaries = [Boundary(11 / 24, 10 / 24, 13 / 24, 5.0), Boundary(30 / 24, 30 / 24, 31 / 24, 5.0)]
-    scene = Scene(header, RunEnd(True, 40 / 24, 40, 2), trace.curves(), boundaries, [], [])
-    axes = draw(scene).axes[0]
-    shades = {
-        bars.get_label(): [tuple(path.get_extents().intervalx) for path in bars.get_paths()]
-        for bars in axes.collections
-        if "above" in str(bars.get_label())
-    }
-    assert [len(spans) for spans in shades.values()] == [2, 1]
-    assert list(shades)[1] == "above it, but too soon after a boundary (min-gap, max-run)"
-    (start, end) = shades[list(shades)[1]][0]
+    axes = draw(Scene(header, RunEnd(True, 40 / 24, 40, 0), trace.points(), [], [], [])).axes[0]
+    shades = {str(bars.get_label()): bars.get_paths() for bars in axes.collections}
+    assert {label: len(paths) for label, paths in shades.items()} == {"above threshold": 3, "not ready": 1}
+    start, end = shades["above threshold"][1].get_extents().intervalx
     assert start < 20 / 24 < end
     texts = [text.get_text() for text in axes.get_legend().get_texts()]
     assert set(shades) < set(texts)

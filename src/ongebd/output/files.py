@@ -20,7 +20,7 @@ FORMATS = {
     "jsonl": "ongebd.output.jsonl:JsonlWriter",
     "csv": "ongebd.output.text:CsvWriter",
     "vtt": "ongebd.output.text:VttWriter",
-    "png": "ongebd.output.picture:PictureWriter",
+    "png": "ongebd.output.figure:PictureWriter",
 }
 """Each format's writer, imported when used. It is called with a path (a text format also with a stream) and
 the run's header. The name is also the file's ending."""

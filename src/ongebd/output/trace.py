@@ -1,55 +1,23 @@
-"""The score curve of a run, in memory that does not grow with the video."""
+"""What a picture needs of a run, in memory that does not grow with the video: its curve, its best frames."""
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
+from typing import Any
 
+import av
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.types import Decision
+from ongebd.types import Boundary, Decision, ImageU8
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+THUMBNAIL = (160, 120)
+"""The box that a thumbnail fits into: width and height, pixels."""
 
-_POINT = np.dtype(
-    [("time", "f8"), ("error", "f4"), ("threshold", "f4"), ("mean", "f4"), ("ready", "?"), ("positive", "?")]
-)
+Points = npt.NDArray[Any]
+"""A record for each point of the curve: `time` in seconds, `error`, `threshold`, `ready`, `positive`."""
 
-
-@dataclass(frozen=True, slots=True)
-class Curves:
-    """One value per drawn point.
-
-    Attributes:
-        time: Seconds.
-        error: Prediction error; the largest of the frames that the point represents.
-        threshold: The threshold that this error was compared with.
-        mean: Mean of the errors before it.
-        ready: Whether the detector could decide.
-        positive: Whether one of the point's frames was positive.
-    """
-
-    time: Floats
-    error: Floats
-    threshold: Floats
-    mean: Floats
-    ready: Flags
-    positive: Flags
-
-    def __len__(self) -> int:
-        return len(self.time)
-
-    def pooled(self, size: int) -> Curves:
-        """Keep the frame with the largest error of every `size` frames, so that no peak is lost."""
-        if size <= 1 or not len(self):
-            return self
-        starts = np.arange(0, len(self), size)
-        padded = np.full(len(starts) * size, -np.inf)
-        padded[: len(self)] = self.error
-        strongest = starts + padded.reshape(-1, size).argmax(axis=1)
-        values = {field.name: getattr(self, field.name)[strongest] for field in fields(self)}
-        return Curves(**values | {"positive": np.logical_or.reduceat(self.positive, starts)})
+_POINT = np.dtype([("time", "f8"), ("error", "f8"), ("threshold", "f8"), ("ready", "?"), ("positive", "?")])
 
 
 class Trace:
@@ -65,15 +33,15 @@ class Trace:
         self._stride = 1  # frames per point
         self._filled = 1  # frames in the last point
 
-    def __len__(self) -> int:
-        return self._size
-
     def add(self, decision: Decision) -> None:
         """Add the next frame's decision."""
         positive = decision.is_boundary
         if not self._size or self._filled == self._stride:
             if self._size == len(self._points):
-                self._halve()
+                half = pooled(self.points(), 2)
+                self._size = len(half)
+                self._points[: self._size] = half
+                self._stride *= 2
             self._size += 1
             self._filled = 1
         else:
@@ -87,22 +55,77 @@ class Trace:
             decision.time,
             decision.error,
             decision.threshold,
-            decision.mean,
             decision.ready,
             positive,
         )
 
-    def _halve(self) -> None:
-        half = self.curves().pooled(2)
-        self._size = len(half)
-        for name, values in zip(_POINT.names or (), astuple(half), strict=True):
-            self._points[name][: self._size] = values
-        self._stride *= 2
+    def points(self) -> Points:
+        """A copy of what was collected."""
+        return self._points[: self._size].copy()
 
-    def curves(self) -> Curves:
-        """Return a copy of what was collected."""
-        used = self._points[: self._size]
-        error, threshold, mean = (used[name].astype(np.float64) for name in ("error", "threshold", "mean"))
-        return Curves(
-            used["time"].copy(), error, threshold, mean, used["ready"].copy(), used["positive"].copy()
-        )
+
+def pooled(points: Points, size: int) -> Points:
+    """Keep the point with the largest error of every `size` points, so that no peak is lost."""
+    if size <= 1 or not len(points):
+        return points
+    starts = np.arange(0, len(points), size)
+    errors = np.full(len(starts) * size, -np.inf)
+    errors[: len(points)] = points["error"]
+    strongest = points[starts + errors.reshape(-1, size).argmax(axis=1)]
+    strongest["positive"] = np.logical_or.reduceat(points["positive"], starts)
+    return strongest
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A boundary and a small picture of the frame at its onset."""
+
+    boundary: Boundary
+    picture: ImageU8
+
+
+class Album:
+    """Keeps the pictures of the `size` strongest boundaries."""
+
+    def __init__(self, size: int = 9) -> None:
+        self._size = size
+        self._onsets: dict[float, ImageU8] = {}  # pictures whose boundary is not decided yet
+        self._best: list[Snapshot] = []  # the strongest first
+
+    def onset(self, time: float, picture: ImageU8) -> None:
+        """Take the picture of an onset at `time` seconds."""
+        self._onsets[time] = picture
+        if len(self._onsets) > 3:  # runs that an epoch interrupted never become boundaries
+            del self._onsets[next(iter(self._onsets))]
+
+    def boundary(self, boundary: Boundary) -> None:
+        """Match a boundary with the picture of its onset."""
+        picture = self._onsets.pop(boundary.onset, None)
+        if picture is not None:
+            self._best.append(Snapshot(boundary, picture))
+            self._best.sort(key=lambda snapshot: -snapshot.boundary.score)
+            del self._best[self._size :]
+
+    def snapshots(self) -> list[Snapshot]:
+        """The kept pictures in the order of their boundaries' times."""
+        return sorted(self._best, key=lambda snapshot: snapshot.boundary.time)
+
+
+def thumbnail(rgb: ImageU8, shape: tuple[int, int] | None = None) -> ImageU8:
+    """Shrink a picture to fit into `THUMBNAIL`; a smaller one is copied.
+
+    Args:
+        rgb: uint8, (height, width, 3).
+        shape: Original width and height, if the picture was squashed.
+    """
+    height, width = rgb.shape[:2]
+    if shape is not None:  # the smallest size of that shape that holds the picture
+        grow = max(width / shape[0], height / shape[1])
+        width, height = (max(1, round(side * grow)) for side in shape)
+    scale = min(1.0, THUMBNAIL[0] / width, THUMBNAIL[1] / height)
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    if size == (rgb.shape[1], rgb.shape[0]):
+        return rgb.copy()
+    frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(rgb), format="rgb24")
+    small = frame.reformat(*size, format="rgb24", interpolation="AREA").to_ndarray()
+    return small.astype(np.uint8, copy=False)
