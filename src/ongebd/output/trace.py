@@ -71,7 +71,7 @@ def pooled(points: Points, size: int) -> Points:
     starts = np.arange(0, len(points), size)
     errors = np.full(len(starts) * size, -np.inf)
     errors[: len(points)] = points["error"]
-    strongest = points[starts + errors.reshape(-1, size).argmax(axis=1)]
+    strongest: Points = points[starts + errors.reshape(-1, size).argmax(axis=1)]
     strongest["positive"] = np.logical_or.reduceat(points["positive"], starts)
     return strongest
 
