@@ -38,7 +38,6 @@ SHORT = {
     "evaluate": "labels predictions compare dataset score out missing ids id-pattern",
     "compose": "out videos minutes seed split boundaries distractors seconds labels groups workers quiet",
     "extract": "list out backbone fps weights device precision ids jobs cluster workers quiet",
-    "figure": "labels out method baseline id dataset width tolerance start end title",
 }
 """The options in a command's `--help`; all of them for other commands."""
 
