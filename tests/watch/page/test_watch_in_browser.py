@@ -23,13 +23,14 @@ from .test_page import PAINTED
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals")
 TOKEN = "correct-horse-battery"
-# When each boundary came into the page, Unix seconds by its number.
+# When each boundary came into the page, Unix seconds by its number; returns since when that is noted.
 WHEN_SHOWN = """() => {
   window.shown = {};
   new MutationObserver((changes) => {
     for (const change of changes) for (const item of change.addedNodes)
       if (item.dataset?.n) window.shown[item.dataset.n] ??= Date.now() / 1000;
   }).observe(document.querySelector(".strip"), { childList: true });
+  return Date.now() / 1000;
 }"""
 
 
@@ -87,12 +88,15 @@ def page(watch, look):
 
 
 def test_the_curve_moves_and_a_boundary_is_shown_within_a_second_of_its_frame(watch, page):
-    page.evaluate(WHEN_SHOWN)
+    began = page.evaluate(WHEN_SHOWN)
     before = page.evaluate(PAINTED)
-    page.wait_for_function("() => Object.keys(window.shown).length >= 3")
+    page.wait_for_function("() => Object.keys(window.shown).length >= 6")
     assert page.evaluate(PAINTED) != before
     shown, events = page.evaluate("window.shown"), watch.events()
-    delays = sorted(when - events[int(number)]["w"] for number, when in shown.items())
+    walls = {number: events[int(number)]["w"] for number in shown}
+    # Older boundaries are of the past, which the page may still be loading.
+    delays = sorted(when - walls[number] for number, when in shown.items() if walls[number] > began)
+    assert len(delays) >= 2
     assert delays[0] >= 0
     assert delays[len(delays) // 2] < 1, delays
 
