@@ -36,7 +36,7 @@ from ongebd.output import read_jsonl
 from ongebd.types import Epoch, Frame
 from ongebd.watch import Patience, Point, Watcher
 from ongebd.watch.server import serve
-from ongebd.watch.sinks import PictureSink, RecordSink, Rotation
+from ongebd.watch.sinks import PictureSink, RecordSink
 from ongebd.watch.sources import Clock
 
 RATE = 24
@@ -129,10 +129,10 @@ def soak(hours: float, folder: Path, out: Path | None) -> None:
     watcher = camera.watcher = Watcher(
         ["cam=rtsp://made/1"], model=model, clock=clock, opener=camera.open, patience=Patience(retries=30)
     )
-    rotation = Rotation(size=256 * 1024, files=5)
-    watcher.attach(RecordSink(folder / "seen.jsonl", watcher, complaints.append, rotation=rotation))
+    watcher.attach(RecordSink(folder / "seen.jsonl", watcher, complaints.append, size=256 * 1024, files=5))
     watcher.attach(PictureSink(folder / "thumbnails", watcher, complaints.append, most_bytes=8 * 2**20))
     idle = watcher.hub.subscribe(Point, limit=1000)
+    newest = watcher.hub.subscribe(Point, limit=RATE * 3600)
     began, due = time.perf_counter(), 0.0
     with watcher, serve(watcher, port=0) as page:
         viewer = threading.Thread(target=view, args=(page.url, seen), daemon=True)
@@ -143,11 +143,12 @@ def soak(hours: float, folder: Path, out: Path | None) -> None:
                 samples.append(sample(clock.now / 3600, os.getpid()))
                 due = clock.now + 3600 * hours / 48
         time.sleep(0.5)  # the viewer's last batch
-        status, points = watcher.streams["cam"].status(), watcher.streams["cam"].history.points(0)
+        status = watcher.streams["cam"].status()
     took = time.perf_counter() - began
     viewer.join()
     total, connections = sum(camera.connections), camera.connections
-    last = [NUMBERS(point) for point in points if point.epoch == len(connections) - 1]
+    points = [point for point in iter(newest.get, None) if point.epoch == len(connections) - 1]
+    last = [NUMBERS(point) for point in points]
     detector = model.stream()
     fresh = [detector.update(frame.rgb, frame.time) for frame in frames_of(status.epoch, connections[-1])]
     files, thumbnails = sorted(folder.glob("seen*.jsonl")), list((folder / "thumbnails").iterdir())

@@ -139,8 +139,7 @@ def sink_watcher(*, clips: bool = False, picture: bytes | None = None) -> Any:
         name="Front",
         status=lambda: SimpleNamespace(frames=7),
         history=SimpleNamespace(picture=lambda number: picture),
-        clip_written=lambda clip: None,
-        clip_missed=missed.append,
+        settle_clip=lambda number, clip=None: clip or missed.append(number),
     )
     return SimpleNamespace(
         hub=Hub(),

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from ongebd.types import Boundary
 from ongebd.watch import Filmed, Found, Onset, Point, StateChanged
-from ongebd.watch import history as room
 from ongebd.watch.history import BIN_SECONDS, BINS, FINE_SECONDS, History, Place, packed_past, packed_points
 
 
@@ -34,7 +33,7 @@ def clip(number):
 
 
 def kept(points, rate=24.0):
-    history = History("cam", rate)
+    history = History(rate)
     for one in points:
         history.add_point(one)
     return history
@@ -65,8 +64,7 @@ def test_days_of_a_stream_take_an_hours_memory():
     packed = curve(history)
     assert len(packed["fine"]["t"]) == pytest.approx(4 * FINE_SECONDS, abs=2)
     assert [len(binned["n"]) for binned in packed["bins"]] == [BINS, pytest.approx(1201, abs=1)]
-    assert len(history.points(0)) == 3600 * 4 + 1
-    assert len(history.points(1e9 + 12_499)) == 4
+    assert len(history.news(Place()).rows) == 3600 * 4 + 1
     for number in range(3000):
         history.add_onset(onset(number))
         history.add_picture(number, bytes(100_000))
@@ -121,7 +119,7 @@ def lives(draw):
 @given(lives())
 def test_each_boundary_is_published_once_with_its_clip_or_without_in_any_order(life):
     ends, events = life
-    history, known = History("cam", 1.0), set()
+    history, known = History(1.0), set()
     published: list[Filmed] = []
     happens = {
         "begin": lambda number: history.add_onset(onset(number)),
@@ -134,7 +132,7 @@ def test_each_boundary_is_published_once_with_its_clip_or_without_in_any_order(l
         known.add((what, number))
         whole = {n for n, end in enumerate(ends) if {("found", n), (end, n)} <= known}
         assert {one.found.number for one in published} == whole  # neither too early nor too late
-    published += history.settle_all_clips() + history.settle_all_clips()
+    published += filter(None, [history.settle_clip(number, None) for number in [*range(len(ends))] * 2])
     assert sorted(one.found.number for one in published) == list(range(len(ends)))
     for one in published:
         number = one.found.number
@@ -143,19 +141,8 @@ def test_each_boundary_is_published_once_with_its_clip_or_without_in_any_order(l
     assert not any(history.settle_clip(number, clip(number)) for number in range(len(ends)))
 
 
-def test_if_nobody_writes_clips_the_oldest_boundaries_are_published_without(monkeypatch):
-    monkeypatch.setattr(room, "_MOST_BOUNDARIES", 3)
-    history = History("cam", 1.0)
-    published = []
-    for number in range(10):
-        published.append(history.add_onset(onset(number)))
-        history.add_centre(found(number))
-    assert [one.found.number for one in published if one] == list(range(7))
-    assert history.add_centre(found(2)) == Filmed("cam", 1e9 + 2, found(2), None)
-
-
 def test_threads_that_report_centres_and_clips_at_the_same_time_lose_none_and_publish_none_twice():
-    history, numbers, published = History("cam", 1.0), range(900), {}
+    history, numbers, published = History(1.0), range(900), {}
     for number in numbers:
         history.add_onset(onset(number))
 

@@ -167,7 +167,7 @@ def test_the_page_is_served_while_it_watches_and_ends_with_it(free_port, tmp_pat
 @pytest.mark.parametrize(
     ("module", "arguments"),
     [
-        ("PIL.Image", ["--thumbnails", "pictures"]),
+        ("PIL", ["--thumbnails", "pictures"]),
         ("httpx", ["--webhook", "http://127.0.0.1:9/"]),
         ("uvicorn", ["--serve", "0"]),
         ("prometheus_client", ["--serve", "0"]),

@@ -16,6 +16,7 @@ import ongebd
 from ongebd.baselines.pictures import Pictures
 from ongebd.errors import ConfigError
 from ongebd.watch import Dropped, Found, HubSink, Onset, Patience, Point, Retuned, StateChanged, Watcher
+from ongebd.watch.history import Place
 
 from .conftest import QUICK, FixedClock, MadeReader, everything, made_frames, opens, waits
 
@@ -267,7 +268,7 @@ def test_the_last_hour_and_its_pictures_are_kept(light_model):
     with watching(light_model, MadeReader(frames)) as watcher:
         assert watcher.join(10)
         stream = watcher.streams["cam"]
-    assert [point.time for point in stream.history.points(0)] == [float(frame.time) for frame in frames]
+    assert stream.history.place.points == len(stream.history.news(Place()).rows) == len(frames)
     boundaries = stream.history.boundaries(0)
     assert [known.onset.number for known in boundaries] == [1, 2, 3, 4]
     assert stream.status().boundaries == 4
@@ -330,7 +331,6 @@ def test_frames_without_an_outcome_are_counted_and_the_stream_goes_on(light_mode
         assert watcher.join(10)
     stream = watcher.streams["cam"]
     assert (stream.status().frames, stream.status().failed) == (29, 1)
-    assert "NaN" in stream.last_failure
     assert b'ongebd_frames_failed_total{stream="cam"} 1.0' in watcher.metrics()
 
 

@@ -17,14 +17,14 @@ from rich.text import Text
 
 from ongebd.cli.options import Sources, checked_sources
 from ongebd.cli.terminal import ClosedOutput, say
+from ongebd.common.settings import Range, check_fields
 from ongebd.common.text import printable, public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL
 from ongebd.errors import ConfigError
 from ongebd.output import protect_sources
 from ongebd.watch import ClipLength, HubSink, Patience, Watcher
-from ongebd.watch.sinks import ClipSink, CommandSink, LineSink, PictureSink, RecordSink, Rotation, WebhookSink
-from ongebd.watch.sinks.command import check_seconds
+from ongebd.watch.sinks import ClipSink, CommandSink, LineSink, PictureSink, RecordSink, WebhookSink
 from ongebd.watch.sinks.folder import check_folder
 from ongebd.watch.sinks.jsonl import check_recordable
 from ongebd.watch.sources import sources_of
@@ -63,10 +63,10 @@ class WatchOptions:
     jsonl: Path | None = None
     """File for all records; a new one starts when it is full or a day old."""
 
-    jsonl_size: Size = 64 << 20
+    jsonl_size: Annotated[Size, Range(least=1024)] = 64 << 20
     """Size of a full file."""
 
-    jsonl_files: int = 30
+    jsonl_files: Annotated[int, Range(least=0)] = 30
     """How many old files to keep."""
 
     jsonl_frames: Flag = False
@@ -75,7 +75,7 @@ class WatchOptions:
     exec: str | None = None
     """Command for each boundary, without a shell; fills {time} {onset} {thumbnail} {clip} {stream} {wall}"""
 
-    exec_timeout: float = 30.0
+    exec_timeout: Annotated[float, Range(above=0, most=86_400)] = 30.0
     """Seconds until the command is killed."""
 
     webhook: str | None = None
@@ -114,7 +114,7 @@ class WatchOptions:
     stall_after: float = Patience.stall_after
     """Seconds without a frame before a source counts as stalled."""
 
-    queue: int = 48
+    queue: Annotated[int, Range(least=1, most=100_000)] = 48
     """Frames per source that may wait for the model; beyond that the oldest are dropped."""
 
     source_fps: float | None = None
@@ -125,9 +125,8 @@ class WatchOptions:
 
     def check(self, sources: Sequence[str]) -> None:
         """Refuse every wrong option, also unused ones, before anything starts or any file is put aside."""
-        check_seconds(self.exec_timeout)
+        check_fields(self)
         self.clip_length()
-        self.rotation()
         folders = {"--thumbnails": self.thumbnails, "--clips": self.clips}
         for option, path in {"--jsonl": self.jsonl, **folders}.items():
             if path is not None:
@@ -147,9 +146,6 @@ class WatchOptions:
 
     def clip_length(self) -> ClipLength:
         return ClipLength(before=self.clip_before, after=self.clip_after)
-
-    def rotation(self) -> Rotation:
-        return Rotation(size=self.jsonl_size, files=self.jsonl_files)
 
     def patience(self) -> Patience:
         return Patience(
@@ -246,8 +242,9 @@ def _attach(watcher: Watcher, options: WatchOptions) -> None:
     if options.clips is not None:
         watcher.attach(ClipSink(options.clips, watcher, _complain, most_bytes=options.clips_size))
     if options.jsonl is not None:
-        rotation, points = options.rotation(), options.jsonl_frames
-        watcher.attach(RecordSink(options.jsonl, watcher, _complain, rotation=rotation, points=points))
+        size, files, points = options.jsonl_size, options.jsonl_files, options.jsonl_frames
+        sink = RecordSink(options.jsonl, watcher, _complain, size=size, files=files, points=points)
+        watcher.attach(sink)
     for program in programs:
         watcher.attach(program)
 

@@ -26,7 +26,7 @@ _SCALE = 10_000
 _MOST_BOUNDARIES = 2000
 _MOST_STATES = 500
 _MOST_PICTURE_BYTES = 16 * 1024 * 1024
-_NUMBERS = ("time", "wall", "error", "mean", "std", "threshold", "z")
+_NUMBERS = ("wall", "error", "mean", "threshold")
 _ROW = np.dtype([("epoch", np.int64), *((name, np.float64) for name in _NUMBERS), ("flags", np.uint8)])
 Rows = npt.NDArray[Any]
 
@@ -74,12 +74,10 @@ class History:
     """The last hour of a stream. Any thread may call it.
 
     Args:
-        stream: The stream's key.
         rate: The most points a second.
     """
 
-    def __init__(self, stream: str, rate: float) -> None:
-        self._stream = stream
+    def __init__(self, rate: float) -> None:
         self._rows = np.zeros(ceil(HOUR * rate) + 1, _ROW)  # a ring
         self._count = 0  # points so far
         self._version = 0  # changes of boundaries and states so far
@@ -111,36 +109,29 @@ class History:
             self._version += 1
             self._states.append((self._version, change))
 
-    def add_onset(self, onset: Onset) -> Filmed | None:
-        """Keep a new boundary; returns the oldest if that must go before its clip was settled."""
+    def add_onset(self, onset: Onset) -> None:
+        """Keep a new boundary; the oldest makes room for it."""
         with self._lock:
             self._version += 1
             self._boundaries[onset.number] = KnownBoundary(onset, self._version)
-            if len(self._boundaries) <= _MOST_BOUNDARIES:
-                return None
-            oldest = self._boundaries.popitem(last=False)[1]
-            return None if oldest.clip_settled else oldest.filmed()
+            if len(self._boundaries) > _MOST_BOUNDARIES:
+                self._boundaries.popitem(last=False)
 
     def add_centre(self, found: Found) -> Filmed | None:
         """The centre of a boundary is known; returns the boundary if its clip is settled."""
         with self._lock:
-            if (known := self._changed(found.number)) is None:
-                return Filmed(found.stream, found.wall, found, None)
+            known = self._changed(found.number)
             known.found = found
             return known.filmed() if known.clip_settled else None
 
     def settle_clip(self, number: int, path: Path | None) -> Filmed | None:
         """A boundary's clip is in a file, or will never be; returns the boundary if its centre is known."""
         with self._lock:
-            if (known := self._boundaries.get(number)) is None or known.clip_settled:
+            if number not in self._boundaries or self._boundaries[number].clip_settled:
                 return None
-            self._changed(number)
+            known = self._changed(number)
             known.clip, known.clip_settled = path, True
             return known.filmed()
-
-    def settle_all_clips(self) -> list[Filmed]:
-        """No more clips will come: settle those that are missing."""
-        return [filmed for number in list(self._boundaries) if (filmed := self.settle_clip(number, None))]
 
     def add_picture(self, number: int, picture: bytes) -> None:
         """Keep the picture (JPEG) of a boundary; the oldest ones make room for it."""
@@ -161,16 +152,7 @@ class History:
             known = self._boundaries.get(number)
             return None if known is None else known.clip
 
-    def points(self, since: float) -> list[Point]:
-        """The points from a moment on (Unix seconds), oldest first."""
-        with self._lock:
-            rows = self._between(0, self._count)
-        return [
-            Point(*(self._stream, *row[:-1], bool(row[-1] & POSITIVE), bool(row[-1] & READY)))
-            for row in rows[rows["wall"] >= since].tolist()
-        ]
-
-    def boundaries(self, since: float) -> list[KnownBoundary]:
+    def boundaries(self, since: float = 0.0) -> list[KnownBoundary]:
         """The boundaries whose onset came since a moment (Unix seconds), by number."""
         with self._lock:
             known = [one for one in self._boundaries.values() if one.onset.wall >= since]
@@ -198,12 +180,11 @@ class History:
             del states[0]
         return rows, self.boundaries(since), states
 
-    def _changed(self, number: int) -> KnownBoundary | None:
-        known = self._boundaries.get(number)
-        if known is not None:
-            self._version += 1
-            known.version = self._version
-            self._boundaries.move_to_end(number)
+    def _changed(self, number: int) -> KnownBoundary:
+        known = self._boundaries[number]
+        self._version += 1
+        known.version = self._version
+        self._boundaries.move_to_end(number)
         return known
 
     def _between(self, first: int, end: int) -> Rows:

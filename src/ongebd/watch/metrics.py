@@ -22,27 +22,24 @@ def metrics_text(streams: Iterable[WatchedStream], sinks: Iterable[HubSink]) -> 
         MissingExtraError: `prometheus_client` is not installed.
     """
     try:
-        from prometheus_client import CollectorRegistry, generate_latest
+        from prometheus_client import generate_latest
         from prometheus_client.registry import Collector
     except ModuleNotFoundError as problem:
         raise MissingExtraError.of("prometheus_client", "live") from problem
 
     class Counters(Collector):
         def collect(self) -> Iterator[Metric]:
-            yield from _stream_metrics(streams)
-            yield from _sink_metrics(sinks)
+            return _metrics(streams, sinks)
 
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(Counters())
-    return generate_latest(registry)
+    return generate_latest(Counters())  # type: ignore[arg-type,unused-ignore] # before 0.22, a registry
 
 
-def _stream_metrics(streams: Iterable[WatchedStream]) -> Iterator[Metric]:
+def _metrics(streams: Iterable[WatchedStream], sinks: Iterable[HubSink]) -> Iterator[Metric]:
     from prometheus_client.core import CounterMetricFamily as Counter
     from prometheus_client.core import GaugeMetricFamily as Gauge
     from prometheus_client.core import HistogramMetricFamily as Histogram
 
-    # By the field of `StreamStatus` that they show.
+    # By the field of `StreamStatus` or attribute of a sink that they show.
     families: dict[str, Counter | Gauge] = {
         "frames": Counter("ongebd_frames", "Frames decided.", labels=["stream"]),
         "failed": Counter("ongebd_frames_failed", "Frames that could not be decided.", labels=["stream"]),
@@ -53,27 +50,22 @@ def _stream_metrics(streams: Iterable[WatchedStream]) -> Iterator[Metric]:
         "fps": Gauge("ongebd_frames_per_second", "Frames decided a second, recently.", labels=["stream"]),
         "sensitivity": Gauge("ongebd_sensitivity", "From 0.1 to 0.9.", labels=["stream"]),
     }
+    work = {
+        "done": Counter("ongebd_sink_records", "Records that a sink has handled.", labels=["sink"]),
+        "failed": Counter("ongebd_sink_failures", "Of those, how many failed.", labels=["sink"]),
+        "lost": Counter("ongebd_sink_lost", "Records that a sink was too slow for.", labels=["sink"]),
+    }
     state = Gauge("ongebd_state", "1 for the stream's current state.", labels=["stream", "state"])
     lag = Histogram("ongebd_lag_seconds", "From a frame's arrival to its decision.", labels=["stream"])
+    ends = [*map(str, LAG_BUCKETS), "+Inf"]
     for stream in streams:
         status = stream.status()
         for name, family in families.items():
             family.add_metric([stream.key], getattr(status, name))
         for name in STATES:
             state.add_metric([stream.key, name], float(name == status.state))
-        ends = [*(str(end) for end in LAG_BUCKETS), "+Inf"]
         lag.add_metric([stream.key], list(zip(ends, accumulate(stream.lags), strict=True)), stream.lag_sum)
-    yield from (*families.values(), state, lag)
-
-
-def _sink_metrics(sinks: Iterable[HubSink]) -> Iterator[Metric]:
-    from prometheus_client.core import CounterMetricFamily as Counter
-
-    done = Counter("ongebd_sink_records", "Records that a sink has handled.", labels=["sink"])
-    failed = Counter("ongebd_sink_failures", "Of those, how many failed.", labels=["sink"])
-    lost = Counter("ongebd_sink_lost", "Records that a sink was too slow for.", labels=["sink"])
     for sink in sinks:
-        done.add_metric([sink.name], sink.done)
-        failed.add_metric([sink.name], sink.failed)
-        lost.add_metric([sink.name], sink.lost)
-    yield from (done, failed, lost)
+        for name, counter in work.items():
+            counter.add_metric([sink.name], getattr(sink, name))
+    yield from (*families.values(), state, lag, *work.values())

@@ -44,7 +44,6 @@ class HubSink:
         hub: Hub,
         kinds: Sequence[type[Any]],
         complain: Complain,
-        *,
         limit: int = 1024,
         threads: int = 1,
     ) -> None:
@@ -53,14 +52,11 @@ class HubSink:
         self.ending = threading.Event()
         self._complain = complain
         self._counting = threading.Lock()
-        self._lost_reported = 0
-        self._unreported = 0
+        self._lost_reported = self._unreported = 0
         self._quiet_until = float("-inf")
         self._records = hub.subscribe(*kinds, limit=limit, dropped=self.missed)
-        self._threads = [
-            threading.Thread(target=self._work, name=f"ongebd-{name}-{number}", daemon=True)
-            for number in range(threads)
-        ]
+        names = [f"ongebd-{name}-{number}" for number in range(threads)]
+        self._threads = [threading.Thread(target=self._work, name=one, daemon=True) for one in names]
 
     @property
     def lost(self) -> int:
@@ -78,8 +74,7 @@ class HubSink:
         self.ending.set()
         self._records.close()
         for thread in self._threads:
-            if thread.ident is not None:
-                thread.join(max(0.0, until - time.monotonic()))
+            thread.join(max(0.0, until - time.monotonic()))
         left = 0
         while (record := self._records.get(0)) is not None:  # first, or a thread would take the next one
             left += 1
@@ -112,7 +107,10 @@ class HubSink:
 
     def _work(self) -> None:
         while (record := self._records.get()) is not None:
-            self._report_lost()
+            with self._counting:
+                new, self._lost_reported = self.lost - self._lost_reported, self.lost
+            if new:
+                self._report(f"can't keep up: dropped {new} record{'s' * (new != 1)}")
             try:
                 self.handle(record)
             except (OngebdError, OSError) as problem:
@@ -122,12 +120,6 @@ class HubSink:
                 self.missed(record)
             with self._counting:
                 self.done += 1
-
-    def _report_lost(self) -> None:
-        with self._counting:
-            new, self._lost_reported = self._records.lost - self._lost_reported, self._records.lost
-        if new:
-            self._report(f"can't keep up: dropped {new} record{'s' * (new != 1)}")
 
     def _report(self, what: str) -> None:
         with self._counting:

@@ -7,14 +7,16 @@ import random
 import re
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from ongebd.common.settings import Range, check_fields
 from ongebd.common.text import printable, spoken_name
 from ongebd.errors import ConfigError
+from ongebd.types import Epoch, Frame
 from ongebd.video.access import plain_url
 from ongebd.video.source import is_url, kind_of
 
@@ -60,6 +62,26 @@ class WatchedSource:
     source: str = field(repr=False)
 
 
+class Reader(Protocol):
+    """What reads a source; `VideoReader` is one.
+
+    Attributes:
+        broken: Why it broke off; None if it ended by itself.
+        expected_duration: Seconds that it claims to last; None if it makes no claim.
+    """
+
+    broken: str | None
+    expected_duration: float | None
+    container: str
+    epochs: list[Epoch]
+
+    def __iter__(self) -> Iterator[Frame]: ...
+
+
+Opener = Callable[[WatchedSource, threading.Event], AbstractContextManager[Reader]]
+"""Opens a source; reading ends when the event is set."""
+
+
 Seconds = Annotated[float, Range(above=0, most=86_400)]
 
 
@@ -92,13 +114,13 @@ class Patience:
     def __post_init__(self) -> None:
         check_fields(self)
 
-    def delay(self, attempt: int, chance: random.Random) -> float:
+    def delay(self, attempt: int) -> float:
         """Seconds to wait before an attempt (the first is 1): doubling, less a random part of up to half.
 
         The random part keeps many watchers from reconnecting to a restarted server at the same moment.
         """
         longest = min(self.longest_delay, self.first_delay * 2.0 ** min(attempt - 1, 32))
-        return longest * chance.uniform(0.5, 1.0)
+        return longest * random.uniform(0.5, 1.0)
 
 
 def sources_of(given: Sequence[str]) -> list[WatchedSource]:

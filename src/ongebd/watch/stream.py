@@ -12,7 +12,7 @@ from math import ceil
 from ongebd.detector import StreamConfig
 from ongebd.detector.config import sensitivity_of
 from ongebd.detector.heads import OBD
-from ongebd.errors import ConfigError, MissingExtraError, a_number
+from ongebd.errors import ConfigError, a_number
 from ongebd.pool import PoolResult, PoolStream
 from ongebd.types import Boundary, Decision, Frame, ImageU8
 from ongebd.watch.clips import ClipCutter
@@ -86,7 +86,6 @@ class WatchedStream:
         over: Set when no more records will come.
         lags: How many frames' lags fell into each of `LAG_BUCKETS`, and above.
         lag_sum: Seconds, of all frames.
-        last_failure: The newest error that a frame had instead of a decision.
     """
 
     def __init__(
@@ -95,22 +94,21 @@ class WatchedStream:
         pooled: PoolStream,
         hub: Hub,
         clock: Clock,
-        *,
         stall_after: float | None,
         defaults: StreamConfig,
-        clips: ClipCutter | None = None,
+        clips: ClipCutter | None,
     ) -> None:
         self.key, self.name, self.clips = source.key, source.name, clips
         self.over = threading.Event()
         self.lags = [0] * (len(LAG_BUCKETS) + 1)
         self.lag_sum = 0.0
-        self.last_failure: str | None = None
         rate = float(pooled.config.rate())
-        self.history = History(self.key, rate)
+        self.history = History(rate)
         self._pooled, self._hub, self._clock, self._stall_after = pooled, hub, clock, stall_after
-        # Each field is changed by one thread only; state and reason together, with the lock held.
+        # Each field is changed by one thread only; state and reason together, with the lock held, so that
+        # records come in the order of the states.
         self._now = StreamStatus("connecting", "", clock.wall(), _sensitivity(pooled.config, defaults))
-        self._state_lock = threading.Lock()
+        self._state_lock = threading.RLock()
         # As many as may be looked ahead of, be decided now, and wait.
         self._sent: deque[_SentFrame] = deque(maxlen=pooled.max_pending + ceil(pooled.latency * rate) + 16)
         self._final: tuple[State, str] = ("ended", "")
@@ -163,18 +161,15 @@ class WatchedStream:
             break_reason: Why the newest epoch within the connection began.
         """
         self._last_frame = self._clock.monotonic()
-        if self._reader_epoch is None:
+        broken = self._reader_epoch not in (None, frame.epoch)
+        if broken:
+            self._begin_epoch()
+        elif self._reader_epoch is None:
             self._now.reconnects += self._was_connected
             self._was_connected = True
-            self._now.epoch = self._epochs_begun
-            self.change_state("live")
-        elif frame.epoch != self._reader_epoch:
-            self._begin_epoch()
-            self._now.epoch = self._epochs_begun
-            self.change_state("live", break_reason, new_epoch=True)
-        elif self._now.state != "live":
-            self.change_state("live")
-        self._reader_epoch = frame.epoch
+        self._reader_epoch, self._now.epoch = frame.epoch, self._epochs_begun
+        if broken or self._now.state != "live":
+            self.change_state("live", break_reason if broken else "", new_epoch=broken)
         if self.clips is not None:
             self.clips.set_epoch(self._epochs_begun)
         self._epoch_has_frames = True
@@ -201,8 +196,15 @@ class WatchedStream:
     def change_state(self, state: State, reason: str = "", *, new_epoch: bool = False) -> None:
         """Enter a state, and publish it."""
         with self._state_lock:
-            if new_epoch or (state, reason) != (self._now.state, self._now.reason):
-                self._set_state(state, reason)
+            if not new_epoch and (state, reason) == (self._now.state, self._now.reason):
+                return
+            wall = self._clock.wall()
+            if state != self._now.state:
+                self._now.since = wall
+            self._now.state, self._now.reason = state, reason
+            change = StateChanged(self.key, state, wall, self._now.epoch, reason)
+            self.history.add_state(change)
+            self._hub.publish(change)
 
     # The watcher's threads call these.
 
@@ -213,26 +215,23 @@ class WatchedStream:
             limit = self._stall_after
             stalled = limit is not None and not self._submitting and now - self._last_frame > limit
             if stalled and self._now.state == "live":
-                self._set_state("stalled", f"no frame for {limit:g} s")
+                self.change_state("stalled", f"no frame for {limit:g} s")
         if now - self._drops_looked_at >= 1.0:
             self._drops_looked_at = now
             self._publish_drops()
 
     def decided(self, result: PoolResult) -> None:
         """Take a result of the pool."""
-        now, wall = self._clock.monotonic(), self._clock.wall()
+        wall = self._clock.wall()
         if result.error is not None:
             self._now.failed += 1
-            self.last_failure = str(result.error)
         decision = result.decision
         if decision is not None and not decision.pending:
             sent = self._sent_at(decision.time)
-            if sent is not None:
-                wall = sent.wall
-            self._count(0.0 if sent is None else now - sent.arrived, now)
-            self._publish_point(decision, wall)
+            wall = sent.wall
+            self._publish_point(decision, sent)
             if decision.onset:
-                self._begin_boundary(decision, wall, None if sent is None else sent.picture)
+                self._begin_boundary(decision, sent)
         if (boundary := result.found) is not None:
             self._end_boundary(boundary, wall)
         if result.ended == "epoch":
@@ -242,34 +241,16 @@ class WatchedStream:
             self.change_state(*self._final)
             self.over.set()
 
-    def clip_written(self, clip: Clip) -> None:
-        """A clip is in a file."""
-        self._publish_filmed(self.history.settle_clip(clip.number, clip.path))
-        self._hub.publish(clip)
-
-    def clip_missed(self, number: int) -> None:
-        """A boundary will have no clip."""
-        self._publish_filmed(self.history.settle_clip(number, None))
-
-    def no_more_clips(self) -> None:
-        """Boundaries that still wait for a clip will have none."""
-        for filmed in self.history.settle_all_clips():
-            self._publish_filmed(filmed)
+    def settle_clip(self, number: int, clip: Clip | None = None) -> None:
+        """A boundary's clip is in a file, or will never be."""
+        self._publish_filmed(self.history.settle_clip(number, None if clip is None else clip.path))
+        if clip is not None:
+            self._hub.publish(clip)
 
     def _begin_epoch(self) -> None:
         self._epochs_begun += 1
         self._epoch_has_frames = False
         self._pooled.new_epoch()
-
-    def _set_state(self, state: State, reason: str) -> None:
-        """With the lock held, so that records come in the order of the states."""
-        wall = self._clock.wall()
-        if state != self._now.state:
-            self._now.since = wall
-        self._now.state, self._now.reason = state, reason
-        change = StateChanged(self.key, state, wall, self._now.epoch, reason)
-        self.history.add_state(change)
-        self._hub.publish(change)
 
     def _publish_drops(self) -> None:
         total = self._pooled.dropped
@@ -277,37 +258,37 @@ class WatchedStream:
             self._hub.publish(Dropped(self.key, self._clock.wall(), total - self._drops_published, total))
             self._drops_published = total
 
-    def _sent_at(self, time: float) -> _SentFrame | None:
+    def _sent_at(self, time: float) -> _SentFrame:
         """The frame of a decision; those before it were dropped."""
         while self._sent:
             sent = self._sent.popleft()
             if (sent.epoch, sent.time) == (self._epochs_decided, time):
                 return sent
-        return None
+        return _SentFrame(self._epochs_decided, time, self._clock.wall(), self._clock.monotonic(), None)
 
-    def _count(self, lag: float, now: float) -> None:
+    def _publish_point(self, decision: Decision, sent: _SentFrame) -> None:
+        now = self._clock.monotonic()
+        lag = now - sent.arrived
         self._now.frames += 1
         self._now.lag += (lag - self._now.lag) * (1.0 if self._now.frames == 1 else 0.2)
         self._decision_times.append(now)
         self.lags[bisect_left(LAG_BUCKETS, lag)] += 1
         self.lag_sum += lag
-
-    def _publish_point(self, decision: Decision, wall: float) -> None:
         error, mean, std = decision.error, decision.mean, decision.std
         threshold, z, positive = decision.threshold, decision.z, decision.is_boundary
-        where = self.key, self._epochs_decided, decision.time, wall
+        where = self.key, sent.epoch, sent.time, sent.wall
         point = Point(*where, error, mean, std, threshold, z, positive, decision.ready)
         self.history.add_point(point)
         self._hub.publish(point)
 
-    def _begin_boundary(self, decision: Decision, wall: float, picture: ImageU8 | None) -> None:
+    def _begin_boundary(self, decision: Decision, sent: _SentFrame) -> None:
         self._now.boundaries += 1
-        number, epoch = self._now.boundaries, self._epochs_decided
-        if picture is not None:
-            self.history.add_picture(number, jpeg(picture))
-        onset = Onset(self.key, number, epoch, decision.time, wall, decision.z, picture is not None)
+        number, pictured = self._now.boundaries, sent.picture is not None
+        if sent.picture is not None:
+            self.history.add_picture(number, jpeg(sent.picture))
+        onset = Onset(self.key, number, sent.epoch, sent.time, sent.wall, decision.z, pictured)
         self._open.append(onset)
-        self._publish_filmed(self.history.add_onset(onset))
+        self.history.add_onset(onset)
         self._hub.publish(onset)
         if self.clips is not None:
             self.clips.cut(onset)
@@ -321,18 +302,6 @@ class WatchedStream:
     def _publish_filmed(self, filmed: Filmed | None) -> None:
         if filmed is not None and self.clips is not None:
             self._hub.publish(filmed)
-
-
-def check_can_draw() -> None:
-    """Find out now whether thumbnails can be made.
-
-    Raises:
-        MissingExtraError: Pillow is not installed.
-    """
-    try:
-        import PIL.Image  # noqa: F401
-    except ModuleNotFoundError as problem:
-        raise MissingExtraError.of("pillow", "live") from problem
 
 
 def jpeg(picture: ImageU8) -> bytes:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from importlib.util import find_spec
 from typing import Self
 
+from ongebd.common.text import public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL, Model
-from ongebd.errors import ConfigError, a_whole_number
+from ongebd.errors import ConfigError, MissingExtraError, SourceError
 from ongebd.pool import PoolResult, StreamPool
+from ongebd.types import Frame
 from ongebd.video import VideoReader
 from ongebd.video.connecting import Connecting
 from ongebd.video.source import kind_of
@@ -21,14 +23,23 @@ from ongebd.video.timing import exact_rate
 from ongebd.watch.clips import ClipCutter, ClipLength
 from ongebd.watch.hub import Hub
 from ongebd.watch.metrics import metrics_text
+from ongebd.watch.records import State
 from ongebd.watch.sink import HubSink
-from ongebd.watch.sources import Clock, Patience, WatchedSource, sources_of
-from ongebd.watch.stream import THUMBNAIL_SIDE, WatchedStream, check_can_draw
-from ongebd.watch.supervisor import Opener, Reader, Supervisor
+from ongebd.watch.sources import (
+    SEGMENTED,
+    Clock,
+    Opener,
+    Patience,
+    Reader,
+    WatchedSource,
+    is_live,
+    may_come_back,
+    sources_of,
+)
+from ongebd.watch.stream import THUMBNAIL_SIDE, WatchedStream
 
 _TICK = 0.25
 _STOP_SECONDS = 5.0
-_MOST_PENDING = 100_000
 _DECIDING_SECONDS = 2.0
 """How long a decision about a frame may take once the model has the frame."""
 
@@ -42,10 +53,10 @@ class Watcher:
         sources: Files, URLs, `camera:N`, `-`; each may begin with `NAME=`.
         model: The name of a model, or a loaded one.
         config: Settings of every stream; None takes the model's.
-        device, precision: As in `StreamPool`.
+        device: As in `StreamPool`.
         patience: Timeouts, and how to reconnect.
         realtime: Whether sources that are not live are played at their own pace.
-        max_pending: Frames of one stream that may wait for the model, 1 to 100 000. When a live source
+        max_pending: Frames of one stream that may wait for the model. When a live source
             sends one more, the oldest is dropped; other sources wait.
         source_fps: Frames a second of a source without timestamps (raw H.264); None takes `config.fps`.
         thumbnails: Whether boundaries have pictures.
@@ -71,7 +82,6 @@ class Watcher:
         model: str | os.PathLike[str] | Model = DEFAULT_MODEL,
         config: StreamConfig | None = None,
         device: str = "cpu",
-        precision: str | None = None,
         patience: Patience | None = None,
         realtime: bool = False,
         max_pending: int = 48,
@@ -82,46 +92,28 @@ class Watcher:
         opener: Opener | None = None,
     ) -> None:
         named = sources_of(sources)
-        if a_whole_number("max_pending", max_pending) > _MOST_PENDING:
-            raise ConfigError(f"max_pending must be at most {_MOST_PENDING}, not {max_pending}")
         self._source_fps = config.fps if source_fps is None and config is not None else source_fps
         if self._source_fps is not None:
             exact_rate(self._source_fps, "source_fps")
-        if thumbnails:
-            check_can_draw()
+        if thumbnails and find_spec("PIL") is None:
+            raise MissingExtraError.of("pillow", "live")
         self.hub, self.footage = Hub(), Hub()
-        self.clock = clock or Clock()
-        self.clips = clips
-        self._patience = patience or Patience()
-        self._thumbnails = thumbnails
+        self.clock, self.clips = clock or Clock(), clips
+        self._patience, self._thumbnails = patience or Patience(), thumbnails
         self._stop = threading.Event()
         self._started = self._stopped = False
         self._failure: BaseException | None = None
         self.sinks: list[HubSink] = []
         self._pool = StreamPool(
-            model,
-            device=device,
-            precision=precision,
-            config=config,
-            max_pending=max_pending,
-            on_result=self._decided,
+            model, device=device, config=config, max_pending=max_pending, on_result=self._decided
         )
         self.model, self.config = self._pool.model, self._pool.config
-        try:
-            self.streams: Mapping[str, WatchedStream] = {source.key: self._stream(source) for source in named}
-        except BaseException:
-            self._pool.close(drain=False)
-            raise
-        supervise = partial(
-            Supervisor,
-            opener=opener or self._open,
-            patience=self._patience,
-            clock=self.clock,
-            stop=self._stop,
-            realtime=realtime,
-        )
+        self.streams: Mapping[str, WatchedStream] = {source.key: self._stream(source) for source in named}
+        self._opener, self._realtime = opener or self._open, realtime
+        # Daemons: a driver that hangs in the kernel must not keep the program alive.
         self._readers = [
-            self._reader(supervise(source=source, stream=self.streams[source.key])) for source in named
+            threading.Thread(target=self._read, args=[one], name=f"ongebd-read-{one.key}", daemon=True)
+            for one in named
         ]
         self._ticker = threading.Thread(target=self._tick, name="ongebd-watch", daemon=True)
 
@@ -191,7 +183,8 @@ class Watcher:
         self.footage.close()
         self._finish_sinks(publishing=True)
         for stream in self.streams.values():
-            stream.no_more_clips()
+            for known in stream.history.boundaries():
+                stream.settle_clip(known.onset.number)
         self.hub.close()
         self._finish_sinks(publishing=False)
 
@@ -215,15 +208,9 @@ class Watcher:
             waiting = pooled.max_pending / float(pooled.config.rate())
             backlog = waiting + pooled.latency + _DECIDING_SECONDS
             clips = ClipCutter(self.clips, backlog, self.footage.publish)
-        return WatchedStream(
-            source,
-            pooled,
-            self.hub,
-            self.clock,
-            stall_after=None if kind_of(source.source) == "file" else self._patience.stall_after,
-            defaults=self.model.defaults,
-            clips=clips,
-        )
+        stall_after = None if kind_of(source.source) == "file" else self._patience.stall_after
+        defaults = self.model.defaults
+        return WatchedStream(source, pooled, self.hub, self.clock, stall_after, defaults, clips)
 
     def _open(self, source: WatchedSource, stop: threading.Event) -> AbstractContextManager[Reader]:
         return VideoReader(
@@ -249,13 +236,60 @@ class Watcher:
             for stream in self.streams.values():
                 stream.tick()
 
-    def _reader(self, supervisor: Supervisor) -> threading.Thread:
-        def read() -> None:
-            try:
-                supervisor.run()
-            except BaseException as problem:  # noqa: BLE001 - `join` raises it
-                self._failure = self._failure or problem
-                self._stop.set()
+    def _read(self, source: WatchedSource) -> None:
+        try:
+            self._watch(source, self.streams[source.key])
+        except BaseException as problem:  # noqa: BLE001 - `join` raises it
+            self._failure = self._failure or problem
+            self._stop.set()
 
-        # A daemon: a driver that hangs in the kernel must not keep the program alive.
-        return threading.Thread(target=read, name=f"ongebd-read-{supervisor.source.key}", daemon=True)
+    def _watch(self, source: WatchedSource, stream: WatchedStream) -> None:
+        """Read a source until it is over, given up or stopped."""
+        attempt, retries = 0, self._patience.retries
+        while True:
+            state, reason, had_frames = self._connection(source, stream)
+            stream.disconnect()
+            if self._stop.is_set():
+                return stream.finish("ended", "stopped")
+            if state is not None:
+                return stream.finish(state, reason)
+            attempt = 1 if had_frames else attempt + 1
+            if retries is not None and attempt > retries:
+                tried = f"; given up after {retries} attempt{'s' * (retries != 1)}" if retries else ""
+                return stream.finish("failed", reason + tried)
+            delay = self._patience.delay(attempt)
+            stream.change_state("reconnecting", f"{reason}; next attempt in {delay:.1f} s")
+            self.clock.wait(self._stop, delay)
+
+    def _connection(self, source: WatchedSource, stream: WatchedStream) -> tuple[State | None, str, bool]:
+        """One connection: the last state (None to reconnect), the reason, and whether it gave frames."""
+        had_frames, opened, live = False, False, True
+        try:
+            with self._opener(source, self._stop) as reader:
+                opened = True
+                live = is_live(source.source, reader.expected_duration)
+                # Pieces of seconds are played at their pace; else each would be a flood, then a stall.
+                segmented = live and reader.container in SEGMENTED
+                paced = segmented or (self._realtime and not live)
+                stream.wait_for_model(segmented or not (live or self._realtime))
+                for frame in self._paced(reader) if paced else reader:
+                    stream.take(frame, reader.epochs[-1].reason if reader.epochs else "")
+                    had_frames = True
+                    if self._stop.is_set():
+                        break
+                broken = reader.broken
+        except SourceError as problem:
+            final = not (may_come_back(source.source) and (live or not opened))
+            return "failed" if final else None, public_name(str(problem)), had_frames
+        reason = public_name(broken or ("the source ended" if live else "the source is over"))
+        return None if live else "failed" if broken else "ended", reason, had_frames
+
+    def _paced(self, reader: Reader) -> Iterator[Frame]:
+        """Each frame when its time has come; a late frame immediately."""
+        began: float | None = None
+        for frame in reader:
+            if began is None:
+                began = self.clock.monotonic() - float(frame.time)
+            if self.clock.wait(self._stop, began + float(frame.time) - self.clock.monotonic()):
+                return
+            yield frame

@@ -28,7 +28,7 @@ class MadeStream:
 
     def __init__(self, key: str, name: str, rate: float = 24.0) -> None:
         self.key, self.name, self.rate = key, name, rate
-        self.history = History(key, rate)
+        self.history = History(rate)
         self.now = StreamStatus("live", "", time.time(), 0.5, lag=0.041)
         self.start = time.time()
 

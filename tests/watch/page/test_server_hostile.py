@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 import httpx
 import pytest
 
-from ongebd.watch.server.limits import Limits
+from ongebd.watch.server import limits
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 FEED = b"GET /api/feed HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -158,8 +158,9 @@ def test_garbage_and_endless_headers_are_cut_off(standing, garbage, caplog):
     assert not [record for record in caplog.records if record.name.startswith("uvicorn")]
 
 
-def test_who_asks_slowly_is_cut_off(watcher, served):
-    server = served(watcher, limits=Limits(request_seconds=0.4))
+def test_who_asks_slowly_is_cut_off(watcher, served, monkeypatch):
+    monkeypatch.setattr(limits, "REQUEST_SECONDS", 0.4)
+    server = served(watcher)
     slow_body = b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
     chunked = b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     for head in (b"GET / HT", b"", slow_body, chunked, GET, GET + b"GET / HT", GET + slow_body):
@@ -196,7 +197,7 @@ def test_five_hundred_idle_connections_keep_nobody_out(watcher, served):
         assert lives(server)
         assert httpx.get(server.url + "api/streams").json()["streams"][0]["key"] == "cam"
         assert time.monotonic() - began < 2
-        assert len(server.server_state.connections) <= Limits().connections
+        assert len(server.server_state.connections) <= limits.CONNECTIONS
 
 
 def test_five_hundred_viewers_are_no_more_than_the_limit(watcher, served):
@@ -215,7 +216,7 @@ def test_five_hundred_viewers_are_no_more_than_the_limit(watcher, served):
                 answers.append(client.recv(12)[-3:])
             except (TimeoutError, ConnectionError):
                 answers.append(b"")
-        assert answers.count(b"200") == Limits().viewers
+        assert answers.count(b"200") == limits.VIEWERS
         assert answers.count(b"503") > 100
         assert lives(server)
         stream.point(0.3)
@@ -233,9 +234,10 @@ def test_five_hundred_viewers_are_no_more_than_the_limit(watcher, served):
     pytest.fail("the places of those who left were not given to others")
 
 
-def test_a_reader_that_stops_reading_is_cut_off_and_disturbs_nobody(watcher, served):
+def test_a_reader_that_stops_reading_is_cut_off_and_disturbs_nobody(watcher, served, monkeypatch):
+    monkeypatch.setattr(limits, "WRITE_SECONDS", 0.5)
     stream = watcher.add("cam")
-    server = served(watcher, limits=Limits(write_seconds=0.5))
+    server = served(watcher)
     stop = threading.Event()
 
     def flood():

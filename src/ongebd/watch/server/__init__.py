@@ -16,10 +16,10 @@ from ongebd.watch.watcher import Watcher
 try:
     import uvicorn
 
-    from ongebd.watch.server.access import Access, Guard
-    from ongebd.watch.server.app import OPEN_PATHS, app
+    from ongebd.watch.server.access import Access
+    from ongebd.watch.server.app import app
     from ongebd.watch.server.feed import Feed
-    from ongebd.watch.server.limits import Limits, limited_protocol
+    from ongebd.watch.server.limits import HEADER_BYTES, REQUEST_SECONDS, LimitedProtocol
 except ModuleNotFoundError as problem:
     if (problem.name or "").startswith("ongebd"):
         raise
@@ -36,7 +36,6 @@ def serve(
     token: str | None = None,
     *,
     names: Sequence[str] = (),
-    limits: Limits | None = None,
 ) -> Server:
     """Show a watcher on a web page until `Server.stop`.
 
@@ -46,7 +45,6 @@ def serve(
         port: 0 for any that is free; `Server.url` has it.
         token: What a viewer must know: entered in a form, or sent as `Authorization: Bearer`.
         names: More host names of the page, such as a proxy's.
-        limits: Of clients.
 
     Raises:
         ConfigError: The address is reachable from the network but there is no token, the token is too short,
@@ -56,7 +54,6 @@ def serve(
     """
     if not 0 <= port <= 65535:
         raise ConfigError(f"the port must be from 0 to 65535, not {port}")
-    limits = limits or Limits()
     family, address = _resolved(host, port)
     loopback = _ip(address[0]).is_loopback
     if not loopback and token is None:
@@ -65,22 +62,14 @@ def serve(
     if not loopback:
         own = socket.gethostname().lower()
         known |= {host.lower(), own, f"{own.partition('.')[0]}.local"} - {""}
-    access = Access(token)
+    access = Access(token, known, loopback=loopback)
     listener = _listening(host, family, address)
     access.cookie = f"ongebd_{listener.getsockname()[1]}"  # a host's ports share their cookies
     feed = Feed(watcher)
-    guarded = Guard(
-        app(watcher, feed, access, limits),
-        access=access,
-        names=known,
-        loopback=loopback,
-        header_bytes=limits.header_bytes,
-        open_paths=OPEN_PATHS,
-    )
     config = uvicorn.Config(
-        guarded,
+        access.guard(app(watcher, feed, access)),
         loop="asyncio",
-        http=limited_protocol(limits),
+        http=LimitedProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -88,9 +77,9 @@ def serve(
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_keep_alive=max(1, int(limits.request_seconds)),
+        timeout_keep_alive=int(REQUEST_SECONDS),
         timeout_graceful_shutdown=2,
-        h11_max_incomplete_event_size=limits.header_bytes,
+        h11_max_incomplete_event_size=HEADER_BYTES,
     )
     return Server(config, feed, listener)
 

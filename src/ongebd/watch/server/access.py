@@ -6,9 +6,10 @@ import hashlib
 import hmac
 import ipaddress
 import secrets
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from pathlib import Path
+from time import monotonic
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -18,9 +19,13 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ongebd.errors import ConfigError
+from ongebd.watch.server.limits import HEADER_BYTES
 
 Answer = Literal["right", "wrong", "wait"]
 
+PAGE = Path(__file__).parents[1] / "page"
+_OPEN_PATHS = {"/login", "/healthz", *(f"/{path.name}" for path in PAGE.iterdir() if path.suffix != ".html")}
+"""What needs no token: the form with its style, and the health check."""
 SESSION_SECONDS = 30 * 24 * 3600
 _SHORTEST_TOKEN = 8
 _MOST_SESSIONS = 1024
@@ -38,33 +43,36 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
 }
 
 
 class Access:
-    """Checks tokens and sessions. For one thread only.
+    """Checks tokens, sessions and where requests come from. For one thread only.
 
     Sessions are ours, not those of Starlette's middleware: its signed cookies stay valid after a sign-out.
 
     Args:
         token: What a client must know; None: everyone may look.
+        names: Host names of the service, lower case, besides addresses.
+        loopback: Whether only addresses of loopback are allowed in the Host header.
+
+    Attributes:
         cookie: The session cookie's name.
 
     Raises:
         ConfigError: The token is short enough to guess, or no header can carry it.
     """
 
-    def __init__(
-        self, token: str | None, cookie: str = "ongebd", clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, token: str | None, names: Iterable[str] = (), *, loopback: bool = True) -> None:
         if token is not None and (len(token) < _SHORTEST_TOKEN or not all("!" <= c <= "~" for c in token)):
             raise ConfigError(
                 f"the token must have at least {_SHORTEST_TOKEN} visible ASCII characters, without blanks; "
                 'make one with: python -c "import secrets; print(secrets.token_urlsafe())"'
             )
-        self.cookie = cookie
+        self.cookie = "ongebd"
         self._digest = None if token is None else _digest(token)
-        self._clock = clock
+        self._names, self._loopback = frozenset(names), loopback
         self._sessions: OrderedDict[bytes, float] = OrderedDict()
         self._tries: OrderedDict[str, tuple[float, float]] = OrderedDict()  # left, and when that was
 
@@ -80,7 +88,7 @@ class Access:
         """
         if self._digest is None:
             return "right"
-        network, now = _network(address), self._clock()
+        network, now = _network(address), monotonic()
         left, then = self._tries.get(network, (_FREE_TRIES, now))
         left = min(_FREE_TRIES, left + (now - then) / _SECONDS_A_TRY)
         if left < 1:
@@ -96,69 +104,47 @@ class Access:
     def open_session(self) -> str:
         """A new secret, for the cookie of a browser that gave the right token."""
         secret = secrets.token_urlsafe(32)
-        self._sessions[_digest(secret)] = self._clock() + SESSION_SECONDS
+        self._sessions[_digest(secret)] = monotonic() + SESSION_SECONDS
         if len(self._sessions) > _MOST_SESSIONS:
             self._sessions.popitem(last=False)
         return secret
 
     def has_session(self, headers: Headers) -> bool:
         """Whether a request's cookie belongs to an open session."""
-        return self._sessions.get(self._secret(headers), 0.0) > self._clock()
+        return self._sessions.get(self._secret(headers), 0.0) > monotonic()
 
     def close_session(self, headers: Headers) -> None:
         """Forget the session of a request's cookie."""
         self._sessions.pop(self._secret(headers), None)
 
+    def guard(self, app: ASGIApp) -> ASGIApp:
+        """Refuse requests that may not come in, and add strict headers to every answer.
+
+        A web page of someone else in the user's browser is refused by the Host header, which it would have to
+        forge (DNS rebinding), and by the Origin and Sec-Fetch headers, which browsers set and pages can't.
+        Starlette's own middleware is not enough here. `TrustedHostMiddleware` takes names, but not "any IP
+        address". `CORSMiddleware` adds headers to the answer, but still runs the request.
+        """
+
+        async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+            async def send_safely(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    headers = MutableHeaders(scope=message)
+                    for name, value in _HEADERS.items():
+                        headers.setdefault(name, value)
+                await send(message)
+
+            await (self._refusal(scope) or app)(scope, receive, send_safely)
+
+        return guarded
+
     def _secret(self, headers: Headers) -> bytes:
         return _digest(cookie_parser(headers.get("cookie", "")).get(self.cookie, ""))
-
-
-class Guard:
-    """ASGI middleware: refuses requests that may not come in, and adds strict headers to every answer.
-
-    A web page of someone else in the user's browser is refused by the Host header, which it would have to
-    forge (DNS rebinding), and by the Origin and Sec-Fetch headers, which browsers set and pages can't.
-    Starlette's own middleware is not enough here. `TrustedHostMiddleware` takes names, but not "any IP
-    address". `CORSMiddleware` adds headers to the answer, but still runs the request.
-
-    Args:
-        names: Host names of the service, lower case, besides addresses.
-        loopback: Whether only addresses of loopback are allowed in the Host header.
-        header_bytes: The most in a request. (uvicorn limits only headers that come in pieces.)
-        open_paths: What can be read without the token.
-    """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        access: Access,
-        names: Iterable[str],
-        loopback: bool,
-        header_bytes: int,
-        open_paths: Iterable[str],
-    ) -> None:
-        self._app, self._access, self._header_bytes = app, access, header_bytes
-        self._names, self._loopback, self._open = frozenset(names), loopback, frozenset(open_paths)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on."""
-
-        async def send_safely(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-                headers.setdefault("Cache-Control", "no-store")
-            await send(message)
-
-        refusal = self._refusal(scope)
-        await (refusal or self._app)(scope, receive, send_safely)
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers, method = Headers(scope=scope), scope["method"]
         size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
-        if size + len(scope["raw_path"]) + len(scope["query_string"]) > self._header_bytes:
+        if size + len(scope["raw_path"]) + len(scope["query_string"]) > HEADER_BYTES:
             return PlainTextResponse("The headers are too large.\n", 431, {"Connection": "close"})
         if not self._knows_host(headers.get("host", "")):
             return PlainTextResponse("Unknown host name.\n", 403)
@@ -166,11 +152,11 @@ class Guard:
             return PlainTextResponse("Use GET, HEAD or POST.\n", 405, {"Allow": "GET, HEAD, POST"})
         if not _same_origin(headers, method):
             return PlainTextResponse("Requests from other sites are refused.\n", 403)
-        if not self._access.needed or scope["path"] in self._open or self._access.has_session(headers):
+        if not self.needed or scope["path"] in _OPEN_PATHS or self.has_session(headers):
             return None
         kind, _, token = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and token:
-            answer = self._access.check(token.strip(), client_address(scope))
+            answer = self.check(token.strip(), client_address(scope))
             if answer == "right":
                 return None
             if answer == "wait":

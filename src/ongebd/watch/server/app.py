@@ -7,7 +7,6 @@ import html
 import json
 import os
 import stat
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -26,18 +25,15 @@ from starlette.responses import (
 )
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ongebd.errors import OngebdError
-from ongebd.watch.server.access import SESSION_SECONDS, Access, client_address
+from ongebd.watch.server import limits
+from ongebd.watch.server.access import PAGE, SESSION_SECONDS, Access, client_address
 from ongebd.watch.server.feed import Feed
-from ongebd.watch.server.limits import Limits
 from ongebd.watch.stream import WatchedStream
 from ongebd.watch.watcher import Watcher
 
-PAGE = Path(__file__).parents[1] / "page"
-OPEN_PATHS = {"/login", "/healthz", *(f"/{path.name}" for path in PAGE.iterdir() if path.suffix != ".html")}
-"""What needs no token: the form with its style, and the health check."""
 _MESSAGES = {
     "right": "",
     "wrong": "That is not the token.",
@@ -46,9 +42,9 @@ _MESSAGES = {
 _KEEP_FOR_A_DAY = {"Cache-Control": "private, max-age=86400"}
 
 
-def app(watcher: Watcher, feed: Feed, access: Access, limits: Limits) -> Starlette:
+def app(watcher: Watcher, feed: Feed, access: Access) -> Starlette:
     """The application, without its guard."""
-    routes = _Routes(watcher, feed, access, limits)
+    routes = _Routes(watcher, feed, access)
     return Starlette(
         routes=[
             Route("/login", routes.show_form),
@@ -65,7 +61,11 @@ def app(watcher: Watcher, feed: Feed, access: Access, limits: Limits) -> Starlet
             Mount("/", _Page(directory=PAGE, html=True)),
         ],
         middleware=[Middleware(GZipMiddleware, compresslevel=4)],
-        max_body_size=limits.body_bytes,
+        exception_handlers={
+            ClientDisconnect: lambda _request, _problem: PlainTextResponse("The request broke off.", 400),
+            OngebdError: lambda _request, problem: PlainTextResponse(str(problem), 409),
+        },
+        max_body_size=limits.BODY_BYTES,
     )
 
 
@@ -81,8 +81,8 @@ class _Page(StaticFiles):
 class _Routes:
     """All handlers, over one watcher."""
 
-    def __init__(self, watcher: Watcher, feed: Feed, access: Access, limits: Limits) -> None:
-        self._watcher, self._feed, self._access, self._limits = watcher, feed, access, limits
+    def __init__(self, watcher: Watcher, feed: Feed, access: Access) -> None:
+        self._watcher, self._feed, self._access = watcher, feed, access
         self._login = (PAGE / "login.html").read_text("utf-8")
         self._viewers = 0
 
@@ -92,7 +92,7 @@ class _Routes:
 
     async def log_in(self, request: Request) -> Response:
         """Take a token; the right one opens a session."""
-        fields = parse_qs((await _body(request)).decode("utf-8", "replace"))
+        fields = parse_qs((await request.body()).decode("utf-8", "replace"))
         answer = self._access.check(fields.get("token", [""])[0].strip(), client_address(request.scope))
         if answer != "right":
             return self._form(answer)
@@ -132,23 +132,30 @@ class _Routes:
         """The last hour of a stream."""
         return Response(await self._feed.past(self._stream(request).key), media_type="application/json")
 
-    async def follow(self, request: Request) -> Response:
+    async def follow(self, request: Request) -> ASGIApp:
         """Everything from now on, as server-sent events; `after` or Last-Event-ID says where to go on.
 
         The batches are bytes that all clients share, so a plain stream does. (The package sse-starlette would
         format each event for each client, and patches uvicorn's shutdown for the whole process.)
         """
-        if self._viewers >= self._limits.viewers:
+        if self._viewers >= limits.VIEWERS:
             return PlainTextResponse("Too many viewers.\n", 503, {"Retry-After": "30"})
         after = request.headers.get("last-event-id", request.query_params.get("after", ""))
         run, _, number = after.partition("-")
         # A number of another run, or nonsense: the client is told that it lost everything.
         known = run == self._feed.run and number.isascii() and number.isdecimal() and len(number) < 16
+        events = self._feed.follow(int(number) if known else -1)
+        headers = {"X-Accel-Buffering": "no"}
+        answer = StreamingResponse(events, media_type="text/event-stream", headers=headers)
         self._viewers += 1
-        return _Viewing(self._feed.follow(int(number) if known else -1), self._viewer_left)
 
-    def _viewer_left(self) -> None:
-        self._viewers -= 1
+        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+            try:
+                await answer(scope, receive, send)
+            finally:
+                self._viewers -= 1
+
+        return counted
 
     async def thumbnail(self, request: Request) -> Response:
         """The picture of a boundary, from the watcher's memory."""
@@ -179,15 +186,12 @@ class _Routes:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise HTTPException(415, "Send JSON, with Content-Type: application/json")
         try:
-            value = json.loads(await _body(request))["sensitivity"]
+            value = json.loads(await request.body())["sensitivity"]
         except (ValueError, KeyError, TypeError, RecursionError):
             value = None
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0.1 <= value <= 0.9:
             raise HTTPException(422, 'send {"sensitivity": a number from 0.1 to 0.9}')
-        try:
-            await asyncio.to_thread(stream.set_sensitivity, float(value))
-        except OngebdError as problem:
-            raise HTTPException(409, str(problem)) from None
+        await asyncio.to_thread(stream.set_sensitivity, float(value))
         return JSONResponse({"sensitivity": value})
 
     def _stream(self, request: Request) -> WatchedStream:
@@ -202,27 +206,6 @@ class _Routes:
         # With no-referrer a browser would send the form with the origin "null", like a form of another site.
         headers = {"Referrer-Policy": "same-origin"} | ({"Retry-After": "10"} if answer == "wait" else {})
         return Response(text, status, headers, media_type="text/html")
-
-
-class _Viewing(StreamingResponse):
-    """Server-sent events; `left` is called when they end, however they do."""
-
-    def __init__(self, events: AsyncIterator[bytes], left: Callable[[], None]) -> None:
-        super().__init__(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
-        self._left = left
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._left()
-
-
-async def _body(request: Request) -> bytes:
-    try:
-        return await request.body()
-    except ClientDisconnect:
-        raise HTTPException(400, "The request broke off.") from None
 
 
 def _regular(path: Path) -> os.stat_result | None:

@@ -94,20 +94,16 @@ class Feed:
             self._publish(everyone)
 
     def _publish(self, everyone: bool) -> None:
-        points: dict[str, Any] = {}
-        events: list[dict[str, Any]] = []
-        states: list[dict[str, Any]] = []
-        status: dict[str, Any] = {}
+        content: dict[str, Any] = {"points": {}, "events": [], "states": [], "status": {}}
         for key, stream in self._watcher.streams.items():
             news = stream.history.news(self._places[key])
             self._places[key] = news.place
             if len(news.rows):
-                points[key] = packed_points(news.rows)
-            events += map(_event, news.boundaries)
-            states += map(_state, news.states)
+                content["points"][key] = packed_points(news.rows)
+            content["events"] += map(_event, news.boundaries)
+            content["states"] += map(_state, news.states)
             if everyone or news.states:
-                status[key] = _status(stream.status())
-        content = {"points": points, "events": events, "states": states, "status": status}
+                content["status"][key] = _status(stream.status())
         content = {name: value for name, value in content.items() if value}
         if not content:
             return

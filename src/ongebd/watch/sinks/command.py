@@ -12,11 +12,12 @@ import tempfile
 import threading
 from pathlib import Path
 
-from ongebd.errors import ConfigError, OngebdError, a_number
+from ongebd.errors import ConfigError, OngebdError
 from ongebd.watch.records import Filmed, Found
 from ongebd.watch.sink import Complain, HubSink
 from ongebd.watch.watcher import Watcher
 
+_AT_ONCE = 2
 FIELDS = ("time", "onset", "wall", "score", "stream", "number", "thumbnail", "clip")
 _FIELD = re.compile(r"\{([^{}]*)\}")
 
@@ -32,24 +33,19 @@ class CommandSink(HubSink):
     Args:
         line: The program and its arguments.
         seconds: When a program is killed, with everything that it started.
-        at_once: How many may run at the same time.
 
     Raises:
-        ConfigError: The line can't be split, names no program, or has a field that is unknown or unavailable;
-            or the seconds are out of range.
+        ConfigError: The line can't be split, names no program, or has a field that is unknown or unavailable.
     """
 
-    def __init__(
-        self, line: str, watcher: Watcher, complain: Complain, *, seconds: float = 30.0, at_once: int = 2
-    ) -> None:
-        check_seconds(seconds)
+    def __init__(self, line: str, watcher: Watcher, complain: Complain, seconds: float = 30.0) -> None:
         self._words = _words(line, clips=watcher.clips is not None)
         self._streams, self._seconds = watcher.streams, seconds
         self._fields = {field for word in self._words for field in _FIELD.findall(word)}
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         kind = Filmed if "clip" in self._fields else Found
-        super().__init__("exec", watcher.hub, (kind,), complain, limit=256, threads=at_once)
+        super().__init__("exec", watcher.hub, (kind,), complain, limit=256, threads=_AT_ONCE)
 
     def handle(self, record: Found | Filmed) -> None:
         """Run the program, and wait for it."""
@@ -58,12 +54,12 @@ class CommandSink(HubSink):
         if "thumbnail" in self._fields:
             picture = self._streams[found.stream].history.picture(found.number)
         if picture is None:
-            self._run(self._command(found, None, clip))
+            self._run(found, "", clip)
             return
         with tempfile.TemporaryDirectory(prefix="ongebd-") as folder:
             path = Path(folder) / f"{found.stream}-{found.number}.jpg"
             path.write_bytes(picture)
-            self._run(self._command(found, path, clip))
+            self._run(found, path, clip)
 
     def abandon(self) -> None:
         """Kill the programs that run."""
@@ -71,21 +67,11 @@ class CommandSink(HubSink):
             for process in self._running:
                 _kill(process)
 
-    def _command(self, found: Found, picture: Path | None, clip: Path | None) -> list[str]:
-        boundary = found.boundary
-        values = {
-            "time": f"{boundary.time:.6f}",
-            "onset": f"{boundary.onset:.6f}",
-            "wall": f"{found.wall:.6f}",
-            "score": f"{boundary.score:.6f}",
-            "stream": found.stream,
-            "number": str(found.number),
-            "thumbnail": str(picture or ""),
-            "clip": str(clip or ""),
-        }
-        return [_FIELD.sub(lambda field: values[field[1]], word) for word in self._words]
-
-    def _run(self, command: list[str]) -> None:
+    def _run(self, found: Found, picture: Path | str, clip: Path | None) -> None:
+        numbers = found.boundary.time, found.boundary.onset, found.wall, found.boundary.score
+        words = found.stream, found.number, picture, clip or ""
+        values = dict(zip(FIELDS, [*(f"{number:.6f}" for number in numbers), *map(str, words)], strict=True))
+        command = [_FIELD.sub(lambda field: values[field[1]], word) for word in self._words]
         name = Path(command[0]).name
         # Its output goes to stderr. Its session is its own, so that everything in it can be killed.
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, start_new_session=True)
@@ -103,16 +89,6 @@ class CommandSink(HubSink):
         if status:
             how = f"status {status}" if status > 0 else f"signal {-status}"
             raise OngebdError(f"{name} ended with {how}")
-
-
-def check_seconds(seconds: float) -> None:
-    """Check the time after which a program is killed.
-
-    Raises:
-        ConfigError: It is not above 0 and at most a day.
-    """
-    if not 0 < a_number("--exec-timeout", seconds) <= 86_400:
-        raise ConfigError(f"--exec-timeout must be above 0 and at most 86400 s, not {seconds}")
 
 
 def _words(line: str, *, clips: bool) -> list[str]:

@@ -19,6 +19,7 @@ from ongebd.watch.sink import Complain, HubSink
 from ongebd.watch.watcher import Watcher
 
 _LEFT_BEHIND_SECONDS = 60.0
+"""A watch that was killed left an unfinished file; a running one finishes it sooner."""
 
 
 def file_time(wall: float) -> str:
@@ -51,9 +52,8 @@ class CappedFolder:
             folder.mkdir(parents=True, exist_ok=True)
             paths = sorted(folder.iterdir())
             self._kept = deque((path, path.stat().st_size) for path in paths if ours.fullmatch(path.name))
-            for path in paths:  # a killed watch left it; a running one needs no minute
-                old = unfinished.fullmatch(path.name) and time.time() - path.stat().st_mtime
-                if old and old > _LEFT_BEHIND_SECONDS:
+            for path in (path for path in paths if unfinished.fullmatch(path.name)):
+                if time.time() - path.stat().st_mtime > _LEFT_BEHIND_SECONDS:
                     path.unlink(missing_ok=True)
         self._bytes = sum(size for _, size in self._kept)
 
@@ -97,9 +97,7 @@ def _using(folder: Path | None) -> AbstractContextManager[None]:
 class PictureSink(HubSink):
     """Writes the picture of each onset into a `CappedFolder`, with its errors."""
 
-    def __init__(
-        self, folder: Path, watcher: Watcher, complain: Complain, *, most_bytes: int = 1024**3
-    ) -> None:
+    def __init__(self, folder: Path, watcher: Watcher, complain: Complain, most_bytes: int = 1024**3) -> None:
         self._folder = CappedFolder(folder, "thumbnails", ".jpg", most_bytes)
         self._streams = watcher.streams
         super().__init__("thumbnails", watcher.hub, (Onset,), complain, limit=256)
@@ -125,7 +123,6 @@ class ClipSink(HubSink):
         folder: Path,
         watcher: Watcher,
         complain: Complain,
-        *,
         most_bytes: int = 4 * 1024**3,
         limit: int = 8,
     ) -> None:
@@ -142,11 +139,11 @@ class ClipSink(HubSink):
         data, seconds = mp4_of(record.piece, self._late)
         path = self._folder.write(onset, data)
         clip = Clip(onset.stream, onset.number, onset.epoch, onset.time, onset.wall, path, seconds)
-        self._streams[onset.stream].clip_written(clip)
+        self._streams[onset.stream].settle_clip(onset.number, clip)
 
     def missed(self, record: Footage) -> None:
         """There is no clip."""
-        self._streams[record.stream].clip_missed(record.onset.number)
+        self._streams[record.stream].settle_clip(record.onset.number)
 
     def abandon(self) -> None:
         """Stop encoding the current clip."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
 
 from ongebd import __version__
-from ongebd.common.settings import Range, check_fields
 from ongebd.common.text import printable, public_name
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output import JsonlWriter, RunEnd, RunHeader, writing
@@ -19,25 +17,8 @@ from ongebd.watch.sink import Complain, HubSink
 from ongebd.watch.sinks.folder import file_time
 from ongebd.watch.watcher import Watcher
 
-Written = Onset | Found | StateChanged | Dropped | Retuned | Clip | Point
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rotation:
-    """When a file is replaced, and how many old ones are kept.
-
-    Raises:
-        ConfigError: A number is out of range.
-    """
-
-    size: Annotated[int, Range(least=1024)] = 64 * 1024 * 1024
-    """Bytes of a file."""
-
-    seconds: Annotated[float, Range(above=0)] = 86_400.0
-    files: Annotated[int, Range(least=0)] = 30
-
-    def __post_init__(self) -> None:
-        check_fields(self, "jsonl_")
+_SECONDS = 86_400.0
+"""The age at which a file is put aside."""
 
 
 class RecordSink(HubSink):
@@ -49,6 +30,8 @@ class RecordSink(HubSink):
 
     Args:
         path: Of the newest file. An existing file is put aside, not overwritten.
+        size: Bytes of a file that is full.
+        files: How many old files are kept.
         points: Whether to write a line for each decided frame too.
 
     Raises:
@@ -62,12 +45,13 @@ class RecordSink(HubSink):
         watcher: Watcher,
         complain: Complain,
         *,
-        rotation: Rotation | None = None,
+        size: int = 64 << 20,
+        files: int = 30,
         points: bool = False,
     ) -> None:
         kinds = (Onset, Found, StateChanged, Dropped, Retuned, Clip, *([Point] if points else []))
         super().__init__("jsonl", watcher.hub, kinds, complain, limit=16_384)
-        self._path, self._watcher, self._rotation = path, watcher, rotation or Rotation()
+        self._path, self._watcher, self._size, self._files = path, watcher, size, files
         self._names = {key: public_name(stream.name) for key, stream in watcher.streams.items()}
         self._epochs: dict[str, int] = {}
         self._complete = dict.fromkeys(self._names, False)
@@ -76,15 +60,19 @@ class RecordSink(HubSink):
         self._began = 0.0
         self._open()
 
-    def handle(self, record: Written) -> None:
+    def handle(self, record: Onset | Found | StateChanged | Dropped | Retuned | Clip | Point) -> None:
         """Write a record, into a new file if the old one is full or too old."""
         lines = [record_line(record)]
         if isinstance(record, StateChanged):
-            lines += self._epoch_line(record)
-        old = self._watcher.clock.wall() - self._began >= self._rotation.seconds
+            self._complete[record.stream] = record.state == "ended" and record.reason != "stopped"
+            if record.state == "live" and record.epoch > self._epochs.get(record.stream, 0):
+                self._epochs[record.stream] = record.epoch
+                epoch = {"type": "epoch", "stream": record.stream, "epoch": record.epoch, "time": 0.0}
+                reason = record.reason or "reconnected to the source"
+                lines.append({**epoch, "reason": reason, "wall": rounded(record.wall)})
         if self._out is not None:
-            full = self._out.size >= self._rotation.size
-            if old or full or not self._path.exists():
+            old = self._watcher.clock.wall() - self._began >= _SECONDS
+            if old or self._out.size >= self._size or not self._path.exists():
                 self._close_file(complete=False)
         (self._out or self._open()).write(*lines)
         self._boundaries += isinstance(record, Found)
@@ -96,22 +84,6 @@ class RecordSink(HubSink):
         except OngebdError as problem:
             self.failed += 1
             self._complain(f"{self.name}: {problem}")
-
-    def _epoch_line(self, change: StateChanged) -> list[dict[str, Any]]:
-        self._complete[change.stream] = change.state == "ended" and change.reason != "stopped"
-        if change.state != "live" or change.epoch <= self._epochs.get(change.stream, 0):
-            return []
-        self._epochs[change.stream] = change.epoch
-        return [
-            {
-                "type": "epoch",
-                "stream": change.stream,
-                "epoch": change.epoch,
-                "time": 0.0,
-                "reason": change.reason or "reconnected to the source",
-                "wall": rounded(change.wall),
-            }
-        ]
 
     def _open(self) -> JsonlWriter:
         """Begin a file. If its first lines can't be written, the next record begins it again."""
@@ -150,15 +122,13 @@ class RecordSink(HubSink):
             if not self._path.exists() or self._path.stat().st_size == 0:
                 return
             stem, suffix = self._path.stem, self._path.suffix
-            when = file_time(self._watcher.clock.wall())
-            aside, number = self._path.with_name(f"{stem}-{when}{suffix}"), 1
-            while aside.exists():
-                number += 1
-                aside = self._path.with_name(f"{stem}-{when}.{number:03d}{suffix}")
+            wall = self._watcher.clock.wall()
+            while (aside := self._path.with_name(f"{stem}-{file_time(wall)}{suffix}")).exists():
+                wall += 0.001
             self._path.replace(aside)
-            ours = re.compile(rf"{re.escape(stem)}-\d{{8}}T\d{{6}}\.\d{{3}}Z(\.\d+)?{re.escape(suffix)}")
+            ours = re.compile(rf"{re.escape(stem)}-\d{{8}}T\d{{6}}\.\d{{3}}Z{re.escape(suffix)}")
             older = sorted(path for path in self._path.parent.iterdir() if ours.fullmatch(path.name))
-            for surplus in older[: max(0, len(older) - self._rotation.files)]:
+            for surplus in older[: max(0, len(older) - self._files)]:
                 surplus.unlink(missing_ok=True)
 
 

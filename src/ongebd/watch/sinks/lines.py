@@ -27,18 +27,34 @@ class LineSink(HubSink):
     """
 
     def __init__(self, write: Callable[[str], object], watcher: Watcher, complain: Complain) -> None:
-        kinds = (Found, StateChanged, Dropped, Retuned)
-        super().__init__("lines", watcher.hub, kinds, complain, limit=16_384)
+        super().__init__(
+            "lines", watcher.hub, (Found, StateChanged, Dropped, Retuned), complain, limit=16_384
+        )
         self.reader_gone = threading.Event()
         self._write = write
         self._width = max(len(key) for key in watcher.streams)
-        self._drops: dict[str, tuple[float, int]] = {}  # when a stream's were last shown, and how many
+        self._drops: dict[str, Dropped] = {}  # those that were shown last
 
     def handle(self, record: Found | StateChanged | Dropped | Retuned) -> None:
-        """Write its line, if it has one."""
-        what = self._text(record)
-        if what is None or self.reader_gone.is_set():
-            return
+        """Write its line. Of drops, the first are shown immediately, later ones now and then."""
+        match record:
+            case Found(boundary=boundary):
+                score = f"{boundary.score:.{1 if abs(boundary.score) >= 1 else 2}f}"
+                times = f"{clock(boundary.time)}  onset {clock(boundary.onset)}"
+                what = f"boundary {record.number} at {times}  score {score}"
+            case StateChanged():
+                reason = f": {printable(record.reason)}" if record.reason else ""
+                what = f"{record.state}, epoch {record.epoch}{reason}"
+            case Retuned():
+                what = f"sensitivity {record.sensitivity:g}"
+            case Dropped():
+                before = self._drops.get(record.stream)
+                if before is not None and record.wall - before.wall < _SECONDS_BETWEEN_DROPS:
+                    return
+                self._drops[record.stream] = record
+                new = record.total - (0 if before is None else before.total)
+                frames = f"{new} frame{'s' * (new != 1)}"
+                what = f"can't keep up: dropped {frames} ({record.total} in all); try --fps 8"
         when = datetime.fromtimestamp(record.wall).astimezone().isoformat(" ", "milliseconds")
         mark = "" if isinstance(record, Found) else "# "
         try:
@@ -46,27 +62,3 @@ class LineSink(HubSink):
                 self._write(f"{mark}{when}  {record.stream.ljust(self._width)}  {what}")
         except BrokenPipeError:
             self.reader_gone.set()
-
-    def _text(self, record: Found | StateChanged | Dropped | Retuned) -> str | None:
-        match record:
-            case Found(boundary=boundary):
-                score = f"{boundary.score:.{1 if abs(boundary.score) >= 1 else 2}f}"
-                times = f"{clock(boundary.time)}  onset {clock(boundary.onset)}"
-                return f"boundary {record.number} at {times}  score {score}"
-            case StateChanged():
-                reason = f": {printable(record.reason)}" if record.reason else ""
-                return f"{record.state}, epoch {record.epoch}{reason}"
-            case Dropped():
-                return self._drops_text(record)
-            case Retuned():
-                return f"sensitivity {record.sensitivity:g}"
-
-    def _drops_text(self, record: Dropped) -> str | None:
-        """The first drops are shown immediately, later ones now and then."""
-        then, shown = self._drops.get(record.stream, (float("-inf"), 0))
-        if record.wall - then < _SECONDS_BETWEEN_DROPS:
-            return None
-        self._drops[record.stream] = record.wall, record.total
-        new = record.total - shown
-        frames = f"{new} frame{'s' * (new != 1)}"
-        return f"can't keep up: dropped {frames} ({record.total} in all); try --fps 8"

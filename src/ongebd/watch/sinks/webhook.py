@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 
 from ongebd import __version__
 from ongebd.common.text import public_name
@@ -12,7 +11,9 @@ from ongebd.watch.records import Clip, Dropped, Found, Onset, StateChanged, reco
 from ongebd.watch.sink import Complain, HubSink
 from ongebd.watch.watcher import Watcher
 
-Posted = Onset | Found | StateChanged | Dropped | Clip
+_TRIES = 6
+_SECONDS = 10
+_FIRST_DELAY = 0.5
 
 
 class WebhookSink(HubSink):
@@ -23,66 +24,50 @@ class WebhookSink(HubSink):
 
     Args:
         url: http or https; credentials in it become basic authentication, and are never shown.
-        tries: How often a record is posted at most.
-        timeout: Seconds for connecting, and for each read and write.
-        first_delay: Seconds before the second try.
 
     Raises:
         ConfigError: The URL is malformed.
         MissingExtraError: `httpx` is not installed.
     """
 
-    def __init__(
-        self,
-        url: str,
-        watcher: Watcher,
-        complain: Complain,
-        *,
-        tries: int = 6,
-        timeout: float = 10.0,
-        first_delay: float = 0.5,
-    ) -> None:
+    def __init__(self, url: str, watcher: Watcher, complain: Complain) -> None:
         try:
             import httpx
         except ModuleNotFoundError as problem:
             raise MissingExtraError.of("httpx", "live") from problem
-        self._name, self._tries, self._first_delay = public_name(url), tries, first_delay
+        self._httpx, self._name = httpx, public_name(url)
         try:
             self._url = httpx.URL(url)
         except (httpx.InvalidURL, ValueError):
             raise ConfigError(f"--webhook: {self._name} is not a valid URL") from None
         if self._url.scheme not in ("http", "https") or not self._url.host:
             raise ConfigError(f"--webhook: {self._name} is not an http or https URL")
-        self._client = httpx.Client(timeout=timeout, headers={"User-Agent": f"ongebd/{__version__}"})
+        self._client = httpx.Client(timeout=_SECONDS, headers={"User-Agent": f"ongebd/{__version__}"})
         super().__init__("webhook", watcher.hub, (Onset, Found, StateChanged, Dropped, Clip), complain)
 
-    def handle(self, record: Posted) -> None:
+    def handle(self, record: Onset | Found | StateChanged | Dropped | Clip) -> None:
         """Post a record until it is taken; only once if the watch is ending."""
         body = record_line(record)
-        for attempt in range(1, self._tries + 1):
+        for attempt in range(1, _TRIES + 1):
             problem, final = self._post(body)
-            if problem is None:
+            if not problem:
                 return
-            delay = self._first_delay * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.0)
-            if final or attempt == self._tries or self.ending.wait(min(30.0, delay)):
+            delay = _FIRST_DELAY * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.0)
+            if final or attempt == _TRIES or self.ending.wait(delay):
                 raise OngebdError(f"{self._name}: {problem} ({attempt} {'try' if attempt == 1 else 'tries'})")
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
 
-    def _post(self, body: object) -> tuple[str | None, bool]:
-        """What went wrong, and whether that is final."""
-        import httpx
-
-        began = time.monotonic()
+    def _post(self, body: object) -> tuple[str, bool]:
+        """What went wrong, if anything, and whether that is final."""
         try:
             with self._client.stream("POST", self._url, json=body) as answer:
                 status = answer.status_code  # the rest of the answer is not read
-        except httpx.TimeoutException:
-            return f"no answer for {time.monotonic() - began:.0f} s", False
-        except httpx.HTTPError as problem:
+        except self._httpx.TimeoutException:
+            return f"no answer for {_SECONDS} s", False
+        except self._httpx.HTTPError as problem:
             return public_name(str(problem) or type(problem).__name__), False
-        if 200 <= status < 300:
-            return None, True
-        return f"answered {status}", not (status >= 500 or status in (408, 429))
+        trouble = "" if 200 <= status < 300 else f"answered {status}"
+        return trouble, status < 500 and status not in (408, 429)
