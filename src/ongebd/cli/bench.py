@@ -49,7 +49,7 @@ def bench(
     streams
         Numbers of parallel streams, comma-separated; 0 for none. [CPU: 1,4,16, GPU: 1,16,64,256]
     video
-        A file to read from beginning to end.
+        A file to read from beginning to end, on the CPU.
     repeats
         Turns; results are medians of them.
     seconds

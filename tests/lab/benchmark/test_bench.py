@@ -91,7 +91,7 @@ def test_nothing_measured_makes_a_report_all_the_same():
 
 
 def test_a_named_method_must_be_available(light):
-    with pytest.raises(ConfigError, match="unknown method 'no-such'"):
+    with pytest.raises(ConfigError, match="unknown model 'no-such'"):
         Bench(tiny(methods=("no-such",))).run()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -66,7 +65,7 @@ class Bench:
             self._parts = plan.repeats * len(cells)
             self._measure(cells)
             if plan.video is not None and self.result.video is not None:
-                self._read(plan.video, self.result.video, held)
+                self._read(plan.video, self.result.video)
         self.result.complete = True
         return self.result
 
@@ -79,6 +78,7 @@ class Bench:
                 self._say(what)
                 cell.turn(self.plan.seconds)
                 self._done += 1
+                self.result.measured = True
 
     def _prepare(self, held: ExitStack) -> list[Named]:
         """Open every method in every way; what to measure of one stream."""
@@ -124,11 +124,11 @@ class Bench:
                 cells.append((f"{each.name}, {streams} streams", cell))
         return cells
 
-    def _read(self, path: Path, video: VideoResult, held: ExitStack) -> None:
+    def _read(self, path: Path, video: VideoResult) -> None:
         """Read the file by every method, and by PySceneDetect's own program."""
         for each in self._subjects:
             if not each.note or self.plan.methods is not None:  # random weights only on request
-                video.rows.append((each.name, Cell(read_by_model(each.model, self.plan, path, held))))
+                video.rows.append((each.name, Cell(read_by_model(each.model, path))))
         if find_spec("scenedetect") is not None:
             video.rows.append((PYSCENEDETECT, Cell(read_by_pyscenedetect(path, video.frames))))
         else:
@@ -143,20 +143,13 @@ def _parts_of(way: Way, subject: Subject) -> dict[str, Cell]:
     frames, backbone = _pictures(subject), subject.plain.backbone
     features = [backbone.embed(backbone.crop(frame)[np.newaxis])[0] for frame in frames[:FEATURES]]
 
-    def embed(n: int) -> object:
-        return way.features(frames[n % len(frames)])
-
-    def judge(n: int) -> object:
-        return way.method(features[n % len(features)], n / 24)
-
-    def both(n: int) -> object:
-        return way.overall(frames[n % len(frames)], n / 24)
-
-    one_by_one = partial(OneByOne, chunk=subject.chunk)
+    steps: dict[str, Callable[[int], object]] = {
+        "features": lambda n: way.features(frames[n % PICTURES]),
+        "method": lambda n: way.method(features[n % FEATURES], n / 24),
+        "overall": lambda n: way.overall(frames[n % PICTURES], n / 24),
+    }
     return {
-        "features": Cell(OneByOne(embed)),
-        "method": Cell(one_by_one(judge)),
-        "overall": Cell(one_by_one(both)),
+        part: Cell(OneByOne(step, 1 if part == "features" else subject.chunk)) for part, step in steps.items()
     }
 
 

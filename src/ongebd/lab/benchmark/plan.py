@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +25,7 @@ class BenchPlan:
         runtime: What runs networks on the CPU.
         precision: Of networks; None means float32 on the CPU and float16 on a GPU.
         streams: Numbers of streams to run together; empty for one stream alone.
-        video: A file to read from beginning to end.
+        video: A file to read from beginning to end, on the CPU.
         repeats: Turns of each measurement.
         seconds: Of each turn.
         threads: CPU threads for one frame's inference.
@@ -48,12 +47,15 @@ class BenchPlan:
 
     def __post_init__(self) -> None:
         check_fields(self, "--")
-        _check_device(self.device)
         if not self.on_gpu:
             check_runtime(self.runtime, self.computes_in)
-        elif self.runtime != CPU_RUNTIMES[0]:
+            return
+        _check_gpu(self.device)
+        if self.video is not None:
+            raise ConfigError("--video is read on the CPU; drop --device")
+        if self.runtime != CPU_RUNTIMES[0]:
             raise ConfigError(f"--runtime {self.runtime} is for the CPU; drop --device")
-        elif self.computes_in not in ("float32", "bfloat16", "float16"):
+        if self.computes_in not in ("float32", "bfloat16", "float16"):
             raise ConfigError(
                 f"--precision must be float32, bfloat16 or float16 on a GPU, not {self.precision}"
             )
@@ -69,18 +71,13 @@ class BenchPlan:
         return self.precision or ("float16" if self.on_gpu else "float32")
 
 
-def _check_device(device: str) -> None:
-    if device == "cpu":
-        return
-    if not re.fullmatch(r"cuda(:\d+)?", device):
-        raise ConfigError(f"--device must be cpu, cuda or cuda:N, not {device}")
+def _check_gpu(device: str) -> None:
     if find_spec("torch") is None:
         raise MissingExtraError.of("torch", "train")
-    import torch
+    from ongebd.backbones.torch_backbone import torch_device
 
-    count = torch.cuda.device_count()
-    if int(device.partition(":")[2] or 0) >= count:
-        raise ConfigError(f"--device {device}: PyTorch sees {count} GPU{'s' * (count != 1)}; drop --device")
+    if torch_device(device).type != "cuda":
+        raise ConfigError(f"--device must be cpu, cuda or cuda:N, not {device}")
 
 
 def parse_streams(text: str) -> tuple[int, ...]:

@@ -9,7 +9,6 @@ from ongebd.common.tables import NOTHING, Table, escaped, markdown_section
 from ongebd.lab.benchmark.result import (
     BenchResult,
     VideoResult,
-    WayResult,
     printed_cost,
     to_json,
 )
@@ -22,7 +21,7 @@ def bench_tables(result: BenchResult) -> list[Table]:
     tables = [_machine_table(result)]
     if result.methods:
         tables.append(_cost_table(result))
-    if any(_measured(way) for method in result.methods for way in method.ways):
+    if any(way.overall.samples for method in result.methods for way in method.ways):
         tables.append(_stream_table(result))
     if any(cell.samples for method in result.methods for cell in method.many.values()):
         tables.append(_many_table(result))
@@ -62,10 +61,6 @@ def write_bench(result: BenchResult, folder: Path) -> list[Path]:
         "bench.json": text.encode("utf-8", "backslashreplace"),
     }
     return write_files(folder, contents)
-
-
-def _measured(way: WayResult) -> bool:
-    return all(cell.samples for cell in (way.features, way.method, way.overall))
 
 
 def _machine_table(result: BenchResult) -> Table:
@@ -129,9 +124,8 @@ def _stream_table(result: BenchResult) -> Table:
         " model: from a feature to the decision; overall: from a uint8 frame on the host to the decision on"
         " the host, and its latencies. The paper's are of an RTX A6000."
     ]
-    for note in dict.fromkeys(method.note for method in result.methods if method.note):
-        titles = [method.title for method in result.methods if method.note == note]
-        notes.append(f"{', '.join(titles)}: {note}.")
+    if random := [method for method in result.methods if method.note]:
+        notes.append(f"{', '.join(method.title for method in random)}: {random[0].note}.")
     return Table(f"One stream, frames/s on {result.where}", header, rows, notes)
 
 

@@ -66,7 +66,7 @@ class VideoResult:
 
 @dataclass(slots=True)
 class BenchResult:
-    """All that was measured; `complete` once every turn was.
+    """All that was `measured`; `complete` once every turn was.
 
     `left_out` says why usual methods are not available here. `notes` are lines for the reader.
     """
@@ -77,16 +77,8 @@ class BenchResult:
     left_out: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     video: VideoResult | None = None
+    measured: bool = False
     complete: bool = False
-
-    @property
-    def measured(self) -> bool:
-        """Whether anything has a sample."""
-        cells = [cell for _, cell in self.video.rows] if self.video else []
-        for method in self.methods:
-            cells += [cell for way in method.ways for cell in (way.overall, way.features)]
-            cells += method.many.values()
-        return any(cell.samples for cell in cells)
 
     @property
     def where(self) -> str:

@@ -11,7 +11,7 @@ from ongebd.baselines.transnet import STEP
 from ongebd.detector import Model, load
 from ongebd.detector.models import DEFAULT_MODEL
 from ongebd.detector.openvino import on_cpu_runtime
-from ongebd.detector.recipes import RECIPES, TRAINABLE
+from ongebd.detector.recipes import TRAINABLE
 from ongebd.detector.trained import ESTIMATOR
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.lab.benchmark.plan import BenchPlan
@@ -86,11 +86,6 @@ def subject(name: str, plan: BenchPlan, folder: Path) -> Subject:
         own.mkdir(parents=True, exist_ok=True)
         plain, note = random_model(name, plan.threads, own), NOTE
     else:
-        if name.partition(":")[0] not in RECIPES and not Path(name.partition(":")[2] or name).is_dir():
-            known = ", ".join((*sorted(RECIPES), *TRAINABLE))
-            raise ConfigError(
-                f"--methods: unknown method {name!r}; known are {known}, and folders of trained models"
-            )
         plain, note = load(name, threads=plan.threads), ""
     if plan.on_gpu:
         return Subject(name, plain, plain, note, 1)

@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-WARM_UP = 0.25
-"""Seconds, at most, of uncounted frames before the first measurement of something."""
-WARM_FRAMES = 10
+WARM_UP = 0.1
+"""Seconds of uncounted frames before the first measurement of something."""
 LEAST_FRAMES = 3
 
 
@@ -84,7 +83,10 @@ class OneByOne:
     def __call__(self, seconds: float) -> Sample:
         """Take at least three frames."""
         if not self._next:
-            self._warm_up()
+            self._turn(WARM_UP)
+        return self._turn(seconds)
+
+    def _turn(self, seconds: float) -> Sample:
         taken: list[float] = []
         began = last = time.perf_counter()
         while last - began < seconds or len(taken) < LEAST_FRAMES or len(taken) % self._chunk:
@@ -94,14 +96,6 @@ class OneByOne:
             taken.append(now - last)
             last = now
         return Sample(len(taken), last - began, tuple(taken))
-
-    def _warm_up(self) -> None:
-        began = time.perf_counter()
-        while self._next < WARM_FRAMES * self._chunk and (
-            self._next < 1 or time.perf_counter() - began < WARM_UP
-        ):
-            self._step(self._next)
-            self._next += 1
 
 
 def percentiles(ordered: Sequence[float]) -> dict[str, float]:
