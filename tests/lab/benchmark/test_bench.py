@@ -28,8 +28,8 @@ def light(monkeypatch):
 
 
 def test_every_value_is_there_with_all_its_turns(light, tmp_path):
-    told = []
-    bench = Bench(tiny(streams=(1, 3)), lambda *what: told.append(what))
+    shown = []
+    bench = Bench(tiny(streams=(1, 3)), lambda *what: shown.append(what))
     result = bench.run()
     (method,) = result.methods
     assert result.complete
@@ -38,9 +38,9 @@ def test_every_value_is_there_with_all_its_turns(light, tmp_path):
             assert len(cell.samples) == 2
     assert {count: len(cell.samples) for count, cell in method.many.items()} == {1: 2, 3: 2}
     assert method.many[3].samples[0].frames % 3 == 0
-    done = [part for _, part, _ in told]
+    done = [part for _, part, _ in shown]
     assert done == sorted(done)
-    assert told[-1][1] < told[-1][2]
+    assert shown[-1][1] < shown[-1][2]
 
     files = write_bench(result, tmp_path / "new" / "out")
     assert [file.name for file in files] == ["bench.md", "bench.json"]
@@ -165,7 +165,7 @@ class TestEager:
         random = np.random.default_rng(0)
         features = random.uniform(0.1, 1, (12, 2048)).astype(np.float32)
         for name in ("estimator", "simon"):
-            model = random_model(name, folder=tmp_path)
+            model = random_model(name, tmp_path)
             ours, eager = model.stream(), EagerStream(model, "cpu")
             for n, feature in enumerate(features):
                 decision = ours.update_feature(feature, n / 24)

@@ -25,7 +25,7 @@ from ongebd.pool.runtime import open_runtime
 from ongebd.types import ImageU8
 
 Progress = Callable[[str, int, int], object]
-"""Told what is being done, how many parts are done, and of how many, as far as is known."""
+"""Takes what is being done, how many parts are done, and of how many, as far as is known."""
 Named = tuple[str, Cell]
 
 PICTURES, FEATURES = 16, 8

@@ -31,7 +31,7 @@ class Cost:
         backbone_parameters: Numbers in the backbone.
         method_parameters: Learned numbers of the method alone.
         backbone_gflops: Two operations for each multiplication with its addition.
-        method_gflops: Likewise.
+        method_gflops: The same of the method.
         window_gflops: Backbone and method, if the method's whole window is computed, as in training.
         state_bytes: What a stream keeps.
         latency: Frames of future that a verdict waits for.
@@ -65,11 +65,12 @@ def cost(model: Model) -> Cost:
     eager, size = backbone_network(model.backbone)[0], model.backbone.input_size
     picture = gflops(lambda: eager(torch.zeros(1, 3, size, size)))
     network = method_network(model.method(model.configured()))
-    if network is None:
-        return Cost(backbone, method, picture, None, None, stream.state_bytes, latency)
-    step, window = network_gflops(network)
-    method = sum(parameter.numel() for parameter in network.parameters())
-    return Cost(backbone, method, picture, step, picture + window, stream.state_bytes, latency)
+    step = whole = None
+    if network is not None:
+        step, window = network_gflops(network)
+        whole = picture + window
+        method = sum(parameter.numel() for parameter in network.parameters())
+    return Cost(backbone, method, picture, step, whole, stream.state_bytes, latency)
 
 
 def network_gflops(network: nn.Module) -> tuple[float, float]:

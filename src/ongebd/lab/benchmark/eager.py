@@ -17,7 +17,6 @@ from ongebd.backbones.torch_backbone import TorchBackbone
 from ongebd.baselines.network_scorer import NetworkScorer
 from ongebd.detector import Model
 from ongebd.detector.scorers import AnticipationScorer, Scorer
-from ongebd.errors import ConfigError
 from ongebd.estimator import Anticipator
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
 from ongebd.estimator.onnx_anticipator import OnnxAnticipator
@@ -34,15 +33,9 @@ def has_network(backbone: Backbone) -> bool:
 
 
 def backbone_network(backbone: Backbone) -> tuple[nn.Module, tuple[float, ...], tuple[float, ...]]:
-    """A copy of a backbone's network in float32, with mean and deviation of its pixels.
-
-    Raises:
-        ConfigError: It has no network in torch.
-    """
+    """A copy of the network of a backbone that has one, in float32; mean and deviation of its pixels."""
     if isinstance(backbone, TorchBackbone):
         return _ready(backbone.network), *backbone.normalisation
-    if not has_network(backbone):
-        raise ConfigError(f"{backbone.name}: has no network in torch")
     return _ready(EfficientNetLite0()), (MEAN,), (SCALE,)
 
 
@@ -65,10 +58,7 @@ def _ready(network: nn.Module) -> nn.Module:
 class EagerStream:
     """A stream run the paper's way: frame to feature to score on a device, the decision on the host.
 
-    A method without a network runs on the host, as ever.
-
-    Raises:
-        ConfigError: The model's backbone has no network in torch.
+    The backbone must have a network. A method without one runs on the host, as ever.
     """
 
     def __init__(self, model: Model, device: str) -> None:

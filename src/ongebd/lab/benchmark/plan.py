@@ -31,7 +31,7 @@ class BenchPlan:
         threads: CPU threads for one frame's inference.
 
     Raises:
-        ConfigError: A value is out of range, or there is no such device.
+        ConfigError: A value is out of range, or the device does not exist.
         MissingExtraError: A GPU is asked for, and torch is not installed.
     """
 
@@ -103,7 +103,7 @@ def parse_methods(text: str) -> tuple[str, ...]:
     """Names from a list with commas, each once.
 
     Raises:
-        ConfigError: There is no name in it.
+        ConfigError: It has no name.
     """
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not names:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +45,7 @@ def resnet50_backbone(threads: int = 1) -> TorchBackbone:
     return TorchBackbone("resnet50", network, dim=2048, input_size=224, resize_size=256, threads=threads)
 
 
-def random_model(name: str, threads: int = 1, folder: Path | None = None) -> Model:
+def random_model(name: str, folder: Path, threads: int = 1) -> Model:
     """One of the paper's methods on ResNet-50; the folder takes the files of `estimator`.
 
     Raises:
@@ -58,7 +57,7 @@ def random_model(name: str, threads: int = 1, folder: Path | None = None) -> Mod
         with torch.random.fork_rng():
             torch.manual_seed(1)
             if name == ESTIMATOR:
-                return _estimator(threads, folder or Path(tempfile.mkdtemp(prefix="ongebd-")))
+                return _estimator(threads, folder)
             return _baseline(name, threads)
     except ModuleNotFoundError as problem:
         raise MissingExtraError.of(problem.name, "train") from None

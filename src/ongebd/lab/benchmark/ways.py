@@ -101,11 +101,7 @@ def device_way(model: Model, device: str, precision: str) -> Way:
 
 
 def eager_way(model: Model, device: str) -> Way:
-    """Torch's modules one by one in float32, on the same device.
-
-    Raises:
-        ConfigError: The model's backbone has no network in torch.
-    """
+    """Torch's modules one by one in float32, on the same device."""
     from ongebd.lab.benchmark.eager import EagerStream
 
     began = time.perf_counter()

@@ -27,7 +27,7 @@ class Cache:
 
     Args:
         folder: Made with the first entry.
-        tell: Told when another run is waited for.
+        tell: Prints that this run waits for another.
     """
 
     def __init__(self, folder: Path, tell: Callable[[str], None] = lambda _: None) -> None:

@@ -29,10 +29,10 @@ _FPS: Mapping[SetName, float] = {"kinetics": 24.0, "tapos": 6.0, "inria": 24.0}
 
 
 class ComposedDataSets:
-    """A `DataSource` of composites, made of files or folders of clips; `tell` is told what is being made.
+    """A `DataSource` of composites, made of files or folders of clips; `tell` prints what is being made.
 
     Raises:
-        ConfigError: There is no clip.
+        ConfigError: The folders have no clips.
     """
 
     def __init__(

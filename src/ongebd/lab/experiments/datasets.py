@@ -103,7 +103,7 @@ class DataFolder:
     """The paper's data sets in a folder of the layout above.
 
     Raises:
-        ConfigError: There is no data set in it.
+        ConfigError: None of them is in it.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -34,7 +34,7 @@ class Step:
 class RowResult:
     """A row of a table: measured and printed values by column, and the threshold of each seed.
 
-    `failure` says why there are no values; `missing`, what is not there, so that the row was left out.
+    `failure` says why there are no values; `missing`, what is not there, which is why the row was left out.
     """
 
     row: Row
@@ -75,7 +75,7 @@ class TableResult:
 
 
 class Runner:
-    """Runs experiments on the data sets of a source; `tell` is told what is being done."""
+    """Runs experiments on the data sets of a source; `tell` prints what is being done."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Runner:
         self._shared: Shared = {}
 
     def plan(self, experiments: Sequence[Experiment]) -> list[Step]:
-        """What is to be trained, each once.
+        """The trainings to do, each once.
 
         Raises:
             OngebdError: Data can't be read.

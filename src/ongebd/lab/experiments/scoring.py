@@ -61,7 +61,7 @@ class Scoring:
     """Trains what rows need, once, and scores the frames of their videos.
 
     Raises:
-        ConfigError: There is no such device.
+        ConfigError: The device does not exist.
 
     Attributes:
         device: `cpu`, `cuda` or `cuda:N`.
