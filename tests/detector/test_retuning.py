@@ -77,32 +77,33 @@ def test_a_pool_retunes_a_stream_after_the_frames_before_and_no_other():
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
 @pytest.mark.parametrize("head", [{}, {"head": "threshold", "threshold": 0.4}])
-def test_a_device_stream_retunes_like_a_detector(head):
+def test_a_gpus_runtime_retunes_like_a_detector(head):
     import torch
 
     from ongebd.backbones.torch_backbone import TorchBackbone
     from ongebd.baselines.naive import WindowMean
-    from ongebd.pool.gpu import DeviceStream
+    from ongebd.pool.gpu import GpuRuntime
 
     torch.manual_seed(3)
     network = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
     backbone = TorchBackbone("tiny", network, dim=8, input_size=16, resize_size=20)
     model = Model("tiny", "", backbone, LIGHT.defaults, method=lambda config: WindowMean(config.window))
-    device = DeviceStream(
-        model, StreamConfig(**head), device="cpu", precision="float32", options={"compiles": False}
-    )
     detector = model.stream(StreamConfig(**head))
     knob = "threshold" if head else "tau"
-    features = RNG.uniform(1, 9, (60, 8)).astype(np.float32)
-    for index, feature in enumerate(features):
-        if index == 30:
-            device.retune(**{knob: 0.7})
-            detector.retune(replace(detector.config, **{knob: 0.7}))
-        one, other = (stream.update_feature(feature, index / 24) for stream in (device, detector))
-        assert one.threshold == pytest.approx(other.threshold, rel=1e-6)
-        assert one.is_boundary == other.is_boundary
-    assert device.config == detector.config
-    device.close()
+    wanted = []
+    with ongebd.StreamPool(model, runtime=GpuRuntime(model, device="cpu", precision="float32")) as pool:
+        stream = pool.add(StreamConfig(**head))
+        for index, feature in enumerate(RNG.uniform(1, 9, (60, 8)).astype(np.float32)):
+            if index == 30:
+                stream.retune(**{knob: 0.7})
+                detector.retune(replace(detector.config, **{knob: 0.7}))
+            stream.submit_feature(feature, index / 24)
+            wanted.append(detector.update_feature(feature, index / 24))
+        assert stream.config == detector.config
+    decisions = [result.decision for result in pool.poll() if result.decision]
+    for ours, other in zip(decisions, wanted, strict=True):
+        assert ours.threshold == pytest.approx(other.threshold, rel=1e-6)
+        assert ours.is_boundary == other.is_boundary
 
 
 def test_only_the_knobs_may_change():

@@ -97,7 +97,7 @@ def alike(ours, wanted, within: float = 1e-6) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stream_is_what_it_is_on_the_cpu(model, kind, device):
     loaded = model(kind)
-    ours = DeviceStream(loaded, device=device, precision="float32", options={"compiles": kind == "cea"})
+    ours = DeviceStream(loaded, device=device, precision="float32", compiles=kind == "cea")
     wanted = loaded.stream()
     numbers = iter(range(10_000))
     for seed in range(3):
@@ -114,8 +114,8 @@ def test_a_stream_is_what_it_is_on_the_cpu(model, kind, device):
                             stream.update_feature(broken, 0.0)
                 numbers = iter(range(10_000))  # the clock steps back
     assert (ours.flush() is None) == (wanted.flush() is None)
-    ours.reset()
-    wanted.reset()
+    ours.new_epoch()
+    wanted.new_epoch()
     for n, feature in enumerate(features(9)):
         alike(ours.update_feature(feature, n / 24), wanted.update_feature(feature, n / 24), 1e-5)
     ours.close()
@@ -159,7 +159,7 @@ def test_many_streams_in_any_order_are_what_each_is_alone(model, device):
         some = random.permutation(left)[: random.integers(1, 7)]
         batch = [(n, *queues[n].pop(0)) for n in some]
         work = [Work(slots[n], runtime.accept_feature(f), i / 24) for n, i, f in batch]
-        for (n, i, feature), outcome in zip(batch, runtime.begin(work).finish(), strict=True):
+        for (n, i, feature), outcome in zip(batch, runtime.begin(work)(), strict=True):
             alike(outcome, alone[n].update_feature(feature, i / 24), 1e-5)
     runtime.close()
 
@@ -183,7 +183,7 @@ def test_pictures_of_any_size_and_features_share_a_step(model, device, make_scen
                 shot = make_scene(place + 100 * (n > 7), size[1], size[0])
                 work.append(Work(slot, runtime.accept(shot), n / 24))
                 wanted.append(single.update(shot, n / 24))
-        for ours, theirs in zip(runtime.begin(work).finish(), wanted, strict=True):
+        for ours, theirs in zip(runtime.begin(work)(), wanted, strict=True):
             assert (ours.index, ours.time, ours.ready) == (theirs.index, theirs.time, theirs.ready)
             # Pictures that are resized differ by one of 255 here and there.
             assert ours.error == pytest.approx(theirs.error, abs=2e-4)
@@ -197,7 +197,7 @@ def test_a_slot_remembers_nothing_of_the_stream_before(model, device):
 
     def run(slot) -> list:
         work = ((Work(slot, runtime.accept_feature(f), n / 24)) for n, f in enumerate(features(7, 30)))
-        return [runtime.begin([item]).finish()[0] for item in work]
+        return [runtime.begin([item])()[0] for item in work]
 
     first = runtime.open(loaded.configured())
     decisions = run(first)
@@ -300,7 +300,7 @@ def test_every_stream_has_the_window_of_the_runtime_and_no_longer_queue(model):
         runtime.open(loaded.configured(window=5))
     with pytest.raises(ConfigError, match="delta may be at most 21 here, not 22"):
         runtime.open(loaded.configured(delta=22))
-    assert runtime.open(loaded.configured(delta=9)).detector.config.delta == 9
+    assert runtime.open(loaded.configured(delta=9)).config.delta == 9
     runtime.close()
 
 

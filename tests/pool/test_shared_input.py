@@ -77,7 +77,7 @@ def test_other_processes_get_the_decisions_that_threads_of_this_one_get():
             stream.close()
         pool.wait()
     with ongebd.StreamPool("window-mean", on_result=(there := []).append) as pool:
-        streams = [pool.add(name=k, max_pending=3) for k in range(3)]
+        streams = [pool.add(name=k) for k in range(3)]
         with pool.shared_input(streams, SHAPE, slots=3) as shared:
             children = [
                 SPAWN.Process(target=give, args=(shared.handles[:2], 0)),
@@ -90,14 +90,13 @@ def test_other_processes_get_the_decisions_that_threads_of_this_one_get():
             assert [child.exitcode for child in children] == [0, 0]
         pool.wait()
         assert pool.counts() == type(pool.counts())(3 * COUNT, 0, 3 * COUNT, 0)
-        assert shared.dropped == [0, 0, 0]
         assert shared.lost == 0
     assert told(there) == told(here)
     assert any(decision is not None and decision.onset for decision, _, _ in told(here)[1]), "something fires"
 
 
 def test_a_process_that_is_killed_leaves_what_it_gave_and_its_stream_begins_anew(pool):
-    stream = pool.add(max_pending=4)
+    stream = pool.add()
     with pool.shared_input([stream], SHAPE) as shared:
         path = Path(shared.handles[0].path)
         child = SPAWN.Process(target=give_some_and_wait, args=(shared.handles[0], 10))
@@ -116,41 +115,29 @@ def test_a_process_that_is_killed_leaves_what_it_gave_and_its_stream_begins_anew
     assert not path.exists(), "nothing is left in the shared memory's folder"
 
 
-def test_a_frame_without_a_slot_waits_or_is_dropped_and_counted(pool):
-    streams = [pool.add(max_pending=2), pool.add(max_pending=2)]
-    for stream in streams:
-        with pool.shared_input([stream], SHAPE, slots=2, when_full="drop-newest") as shared:
-            shared._stop.set()  # nobody takes
-            shared._thread.join()
-            with shared.handles[0].open() as producer:
-                assert [producer.submit(picture(0, n), n / 24) for n in range(4)] == [
-                    True,
-                    True,
-                    False,
-                    False,
-                ]
-                assert producer.dropped == shared.dropped[0] == 2
-            shared._stop.clear()
-            shared._thread = type(shared._thread)(target=shared._watch)
-            shared._thread.start()
-        pool.wait(10)
-        assert stream.counts().decided == 2
+def test_a_frame_without_a_slot_waits_or_is_dropped(pool):
+    stream = pool.add(max_pending=1)
+    with pool.shared_input([stream], SHAPE, slots=2) as shared:
+        shared._stop.set()  # nobody takes
+        shared._thread.join()
+        with shared.handles[0].open() as producer:
+            taken = [producer.submit(picture(0, n), n / 24, timeout=0.01 * (n % 2)) for n in range(4)]
+        assert taken == [True, True, False, False]
+        shared._stop.clear()
+        shared._thread = type(shared._thread)(target=shared._watch)
+        shared._thread.start()
+    pool.wait(10)
+    assert stream.counts().decided == 2
 
 
-def test_what_a_shared_input_cannot_take_is_refused(pool):
-    stream = pool.add(max_pending=4)
-    with pytest.raises(ConfigError, match="lets 4 frames wait, fewer than the 9 slots"):
-        pool.shared_input([stream], SHAPE, slots=9)
-    for settings, message in (
-        ({"slots": 0}, "slots must be 1 or more"),
-        ({"when_full": "drop-oldest"}, "must be block or drop-newest"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            pool.shared_input([stream], SHAPE, **settings)
-    with pytest.raises(ConfigError, match="shape must be"):
-        pool.shared_input([stream], (0, 5))
-    with pytest.raises(ConfigError, match="needs a stream"):
-        pool.shared_input([], SHAPE)
+@pytest.mark.parametrize(("streams", "shape", "slots"), [(0, SHAPE, 4), (1, SHAPE, 0), (1, (0, 5), 4)])
+def test_a_shared_input_of_nothing_is_refused(pool, streams, shape, slots):
+    with pytest.raises(ConfigError, match="needs streams, slots and frames with pixels"):
+        pool.shared_input([pool.add() for _ in range(streams)], shape, slots=slots)
+
+
+def test_what_a_producer_cannot_give_is_refused(pool):
+    stream = pool.add()
     with pool.shared_input([stream], SHAPE) as shared:
         producer = shared.handles[0].open()
         with pytest.raises(FeatureError, match=r"wanted uint8 of \(256, 300, 3\)"):
@@ -171,7 +158,7 @@ def test_what_a_shared_input_cannot_take_is_refused(pool):
 
 def test_a_shared_input_has_one_thread_and_leaves_none(pool):
     before = threading.active_count()
-    shared = pool.shared_input([pool.add(max_pending=4) for _ in range(5)], SHAPE)
+    shared = pool.shared_input([pool.add() for _ in range(5)], SHAPE)
     assert threading.active_count() == before + 1
     shared.close()
     shared.close()

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self, get_args
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Self
 
+from ongebd.common.settings import Range, read_as
 from ongebd.detector.config import StreamConfig, asked_for
 from ongebd.detector.models import DEFAULT_MODEL, Model, load
-from ongebd.errors import ConfigError, a_number, a_whole_number
+from ongebd.errors import ConfigError
 from ongebd.pool.runtime import Runtime, open_runtime
+from ongebd.pool.runtime.base import AtLeastOne
 from ongebd.pool.scheduler import Scheduler
 from ongebd.pool.shared_input import SharedInput
-from ongebd.pool.shared_memory import Layout, WhenNoSlot
-from ongebd.pool.stream import Counts, PoolResult, PoolStream, WhenFull
+from ongebd.pool.stream import PoolResult, PoolStream, WhenFull
 from ongebd.pool.workers import Workers
 
 GPU_DELAY = 0.005
 """Seconds that a frame may wait for others to form a batch, by default."""
 
 
-class StreamPool:
+class StreamPool(Scheduler):
     """Runs many streams of one model: add and close them at any time, give frames, take decisions.
 
     The pool works on frames of different streams together. Each stream gets the decisions that it would get
@@ -43,8 +44,8 @@ class StreamPool:
             it is full or every stream has a frame in it. None: 0 on the CPU, where a batch gains nothing, and
             0.005 on a GPU.
         max_pending: Frames of one stream that may wait.
-        when_full: What happens to a frame that finds no room: "block" lets `submit` wait, "drop-oldest" makes
-            room, "drop-newest" drops the frame itself. Each stream counts what it dropped.
+        when_full: What happens to a frame that finds no room: "block" lets `submit` wait, up to its
+            `timeout`; "drop-oldest" makes room. Each stream counts what it dropped.
         max_results: Results that may wait to be taken; then no more frames begin, and streams fill up.
         on_result: Called with each result, in a thread of the pool, instead of `results` and `poll`. It must
             not wait for the pool.
@@ -72,33 +73,30 @@ class StreamPool:
         runtime: Runtime | None = None,
         **options: Any,
     ) -> None:
-        self._max_pending = _at_least_one("max_pending", max_pending)
-        self._when_full = _policy(when_full)
-        _at_least_one("max_results", max_results)
-        delay = (0.0 if device == "cpu" else GPU_DELAY) if max_delay is None else _delay(max_delay)
+        self._max_pending = read_as(max_pending, AtLeastOne, "max_pending")
+        self._when_full = read_as(when_full, WhenFull, "when_full")
+        max_results = read_as(max_results, AtLeastOne, "max_results")
+        if max_delay is None:
+            max_delay = 0.0 if device == "cpu" else GPU_DELAY
+        max_delay = read_as(max_delay, Annotated[float, Range(least=0, below=3600)], "max_delay")
         self.model = model if isinstance(model, Model) else load(model)
         self.config = self.model.configured(config)
         if max_batch is not None:
-            options["max_batch"] = _at_least_one("max_batch", max_batch)
+            options["max_batch"] = max_batch
         if runtime is None:
             if device != "cpu":
                 options["config"] = self.config
             runtime = open_runtime(self.model, device, precision, **options)
         elif options:
             raise ConfigError(f"{', '.join(sorted(options))} can't be combined with runtime")
-        self.runtime = runtime
-        self._scheduler = Scheduler(runtime.max_batch, delay, max_results, on_result, runtime.release)
-        self._workers = Workers(runtime, self._scheduler)
+        super().__init__(runtime, max_delay, max_results, on_result)
+        self._workers = Workers(self)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close(drain=error is None)
-
-    def __len__(self) -> int:
-        """How many streams are open."""
-        return len(self._scheduler)
 
     def add(
         self,
@@ -121,23 +119,17 @@ class StreamPool:
         Raises:
             ConfigError: A setting is out of range or unsupported, or the runtime has no free slot.
         """
-        wanted = asked_for(config, settings).filled(self.config)
-        policy = self._when_full if when_full is None else _policy(when_full)
-        room = self._max_pending if max_pending is None else _at_least_one("max_pending", max_pending)
-
-        self._scheduler.check_open()
-        slot = self.runtime.open(self.model.configured(wanted))
-        stream = PoolStream(self._scheduler, self.runtime, self.model, slot, name, room, policy)
-        self._scheduler.add(stream)
+        wanted = self.model.configured(asked_for(config, settings).filled(self.config))
+        policy = read_as(when_full or self._when_full, WhenFull, "when_full")
+        room = self._max_pending
+        if max_pending is not None:
+            room = read_as(max_pending, AtLeastOne, "max_pending")
+        stream = PoolStream(self, self.model, self.runtime.open(wanted), name, room, policy)
+        self.add_stream(stream)
         return stream
 
     def shared_input(
-        self,
-        streams: Sequence[PoolStream],
-        shape: tuple[int, int],
-        *,
-        slots: int = 4,
-        when_full: WhenNoSlot = "block",
+        self, streams: Sequence[PoolStream], shape: tuple[int, int], *, slots: int = 4
     ) -> SharedInput:
         """Let other processes give the frames of some streams, through shared memory.
 
@@ -145,52 +137,15 @@ class StreamPool:
         outside the pool's process. Times pass through as float64.
 
         Args:
-            streams: Of this pool, each with a `max_pending` of at least `slots`. Give them no other frames.
+            streams: Of this pool. Give them no other frames.
             shape: Height and width of all their frames, in pixels.
             slots: Frames of a stream that may be under way.
-            when_full: "block" lets a producer wait for a slot, "drop-newest" drops the frame.
 
         Raises:
-            ConfigError: A number is out of range, or a stream lets fewer frames wait.
+            ConfigError: There are no streams, or a number is out of range.
             OngebdError: There is no room for the shared memory.
         """
-        self._scheduler.check_open()
-        if not streams:
-            raise ConfigError("a shared input needs a stream")
-        if slots < 1:
-            raise ConfigError(f"slots must be 1 or more, not {slots}")
-        if min(shape) < 1:
-            raise ConfigError(f"shape must be the height and width of all frames in pixels, not {shape}")
-        height, width = int(shape[0]), int(shape[1])
-        layout = Layout(len(streams), slots, (height, width), self.runtime.window(height, width))
-        return SharedInput(streams, layout, when_full, self.runtime, self._scheduler)
-
-    def counts(self) -> Counts:
-        """What became of all frames so far."""
-        return self._scheduler.counts()
-
-    def poll(self) -> list[PoolResult]:
-        """The results that are ready, without waiting.
-
-        Raises:
-            ConfigError: Results go to `on_result`.
-        """
-        return self._scheduler.poll()
-
-    def results(self, timeout: float | None = None) -> Iterator[PoolResult]:
-        """Results as they come, until the pool is closed and the last one is out.
-
-        Args:
-            timeout: Stop after so many seconds without a result.
-
-        Raises:
-            ConfigError: Results go to `on_result`.
-        """
-        return self._scheduler.results(timeout)
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until everything submitted so far has its result; whether it has."""
-        return self._scheduler.wait(timeout)
+        return SharedInput(self, streams, shape, slots)
 
     def close(self, drain: bool = True) -> None:
         """Close all streams, join the threads and close the runtime. A second call does nothing.
@@ -204,26 +159,7 @@ class StreamPool:
         """
         if self._workers.is_current():
             raise ConfigError("on_result cannot close the pool that calls it")
-        self._scheduler.close(drain=drain)
+        self.close_streams(drain=drain)
         self._workers.join()
-        self._scheduler.finish()
-
-
-def _at_least_one(name: str, value: int) -> int:
-    number = a_whole_number(name, value)
-    if number < 1:
-        raise ConfigError(f"{name} must be at least 1, not {number}")
-    return number
-
-
-def _delay(value: float) -> float:
-    if not 0 <= (number := a_number("max_delay", value)) < 3600:
-        raise ConfigError(f"max_delay must be a number of seconds from 0 on, not {number}")
-    return number
-
-
-def _policy(when_full: WhenFull) -> WhenFull:
-    known = get_args(WhenFull)
-    if when_full not in known:
-        raise ConfigError(f"when_full must be one of {', '.join(known)}, not {when_full!r}")
-    return when_full
+        self.runtime.close()
+        self.wait(0)  # raises what the threads stopped for

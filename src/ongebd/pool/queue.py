@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Generic, Literal, TypeVar
 
 from ongebd.detector.config import StreamConfig
@@ -13,33 +14,25 @@ Request = Literal["flush", "epoch", "close", "retune"]
 S = TypeVar("S", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingFrame:
-    """A frame in the queue.
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A frame in the queue, or what to do with a stream after all its frames so far.
 
     Attributes:
-        given: What the runtime's `accept` returned.
-        time: In seconds.
-        since: When it came, on the machine's monotonic clock.
-        release: Called when its outcome is known.
+        what: A frame, or the request.
+        given: Of a frame: what the runtime's `accept` returned.
+        time: Of a frame, in seconds.
+        since: When the frame came, on the machine's monotonic clock. A request has waited forever.
+        config: For "retune".
+        release: Called when the outcome is known.
     """
 
-    given: Any
-    time: float
-    since: float
-    release: Callable[[], None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingRequest:
-    """What to do with a stream after all its frames so far; `config` is for "retune"."""
-
-    what: Request
+    what: Literal["frame"] | Request
+    given: Any = None
+    time: float = 0.0
+    since: float = -inf
     config: StreamConfig | None = None
     release: Callable[[], None] | None = None
-
-
-Entry = WaitingFrame | WaitingRequest
 
 
 class FairQueue(Generic[S]):
@@ -50,8 +43,8 @@ class FairQueue(Generic[S]):
 
     >>> queue = FairQueue[str]()
     >>> for time in range(3):
-    ...     queue.push("flood", WaitingFrame(None, time, 0.0))
-    >>> queue.push("calm", WaitingFrame(None, 7, 0.0))
+    ...     queue.push("flood", Entry("frame", time=time))
+    >>> queue.push("calm", Entry("frame", time=7))
     >>> [[(stream, entry.time) for stream, entry in queue.take(1)] for _ in range(4)]
     [[('flood', 0)], [('calm', 7)], [('flood', 1)], [('flood', 2)]]
     """
@@ -77,18 +70,16 @@ class FairQueue(Generic[S]):
     def full(self, stream: S, room: int) -> bool:
         """Whether `room` frames of the stream wait; requests take no room."""
         entries = self._entries.get(stream, ())
-        return len(entries) >= room and sum(isinstance(entry, WaitingFrame) for entry in entries) >= room
+        return len(entries) >= room and sum(entry.what == "frame" for entry in entries) >= room
 
-    def drop_oldest(self, stream: S) -> None:
-        """Drop the frame of the stream that has waited longest; push another right after."""
-        entries = self._entries[stream]
-        entries.remove(next(entry for entry in entries if isinstance(entry, WaitingFrame)))
-
-    def clear(self, stream: S) -> list[Entry]:
-        """Drop and return all entries of the stream."""
-        return list(self._entries.pop(stream, ()))
+    def drop(self, stream: S, most: int | None = None) -> int:
+        """Drop the frames of the stream, or the oldest ones; how many. Push something right after."""
+        entries = self._entries.get(stream, deque())
+        frames = [entry for entry in entries if entry.what == "frame"][:most]
+        for frame in frames:
+            entries.remove(frame)
+        return len(frames)
 
     def oldest(self) -> float:
-        """Since when the oldest first entry has waited; minus infinity if one of them is a request."""
-        first = (entries[0] for entries in self._entries.values())
-        return min(entry.since if isinstance(entry, WaitingFrame) else float("-inf") for entry in first)
+        """Since when the oldest first entry has waited."""
+        return min(entries[0].since for entries in self._entries.values())

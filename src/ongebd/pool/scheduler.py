@@ -10,32 +10,32 @@ from typing import Any
 
 from ongebd.detector.config import StreamConfig
 from ongebd.errors import ConfigError
-from ongebd.pool.queue import Entry, FairQueue, Request, WaitingFrame, WaitingRequest
-from ongebd.pool.runtime import StreamSlot
+from ongebd.pool.queue import Entry, FairQueue, Request
+from ongebd.pool.runtime import Runtime
 from ongebd.pool.stream import Counts, PoolResult, PoolStream
+
+Batch = list[tuple[PoolStream, Entry]]
 
 
 class Scheduler:
     """Forms batches of what the streams give, and keeps results until they are taken.
 
     Args:
-        max_batch: The most entries in one batch.
+        runtime: Whose `max_batch` a batch has at most. It frees the slots of closed streams.
         max_delay: Seconds that a frame may wait for others to form a batch.
         max_results: The most results that may wait; then no batch begins.
         on_result: Called with each result, instead of keeping it.
-        release: Frees the slot of a closed stream.
     """
 
     def __init__(
         self,
-        max_batch: int,
+        runtime: Runtime,
         max_delay: float,
         max_results: int,
         on_result: Callable[[PoolResult], object] | None,
-        release: Callable[[StreamSlot], object],
     ) -> None:
-        self._max_batch, self._max_delay, self._max_results = max_batch, max_delay, max_results
-        self._on_result, self._release = on_result, release
+        self.runtime = runtime
+        self._max_delay, self._max_results, self._on_result = max_delay, max_results, on_result
         self._lock = threading.Lock()
         self._work = threading.Condition(self._lock)  # wakes the thread that begins steps
         self._room = threading.Condition(self._lock)  # wakes those that submit
@@ -52,13 +52,7 @@ class Scheduler:
         """How many streams are open."""
         return len(self._streams)
 
-    # For those that add streams and give frames.
-
-    def add(self, stream: PoolStream) -> None:
-        """Begin a stream, unless the pool is closed."""
-        with self._lock:
-            self._check_open()
-            self._streams.add(stream)
+    # For those that give frames: `PoolStream` and `SharedInput`.
 
     def push(self, stream: PoolStream, given: Any, time: float, timeout: float | None) -> bool:
         """Queue a frame that the runtime accepted; whether it was taken."""
@@ -69,7 +63,7 @@ class Scheduler:
             if self._queue.full(stream, stream.max_pending) and not self._make_room(stream, timeout):
                 stream.dropped += 1
                 return False
-            self._add(stream, WaitingFrame(given, time, since))
+            self._add(stream, Entry("frame", given, time, since))
             # Wake the worker for the first frame, to set its alarm, and for a full batch.
             if len(self._queue) == 1 or self._full_batch():
                 self._work.notify()
@@ -79,18 +73,17 @@ class Scheduler:
         """Queue a request behind the stream's frames."""
         with self._lock:
             self._check_open(stream)
-            if config is not None:
-                stream.config = config
-            self._add(stream, WaitingRequest(what, config))
+            stream.config = config or stream.config
+            self._add(stream, Entry(what, config=config))
             self._work.notify()
 
-    def push_all(self, entries: list[tuple[PoolStream, Entry]]) -> None:
-        """Queue entries of several streams, which have room for them; for `SharedInput`."""
+    def push_all(self, batch: Batch) -> None:
+        """Queue entries of several streams, however many wait."""
         with self._lock:
             self._check_open()
             was_empty = not self._queue
-            for stream, entry in entries:
-                is_frame = isinstance(entry, WaitingFrame)
+            for stream, entry in batch:
+                is_frame = entry.what == "frame"
                 stream.submitted += is_frame
                 if stream.open:
                     self._add(stream, entry)
@@ -99,60 +92,70 @@ class Scheduler:
             if was_empty or self._full_batch():  # as in `push`
                 self._work.notify()
 
-    def check_open(self) -> None:
-        """Raise if the pool is closed or has stopped."""
-        with self._lock:
-            self._check_open()
-
-    def close(self, *, drain: bool) -> None:
-        """Close all streams; what waits is decided first, or dropped. A second call does nothing."""
-        with self._lock:
-            if not self._closing:
-                self._closing = True
-                for stream in self._streams:
-                    if not drain:
-                        self._drop_all(stream)
-                    if stream.open:
-                        self._add(stream, WaitingRequest("close"))
-            self._work.notify_all()
-            self._room.notify_all()
-
     # For those that take results.
-
-    def poll(self) -> list[PoolResult]:
-        """See `StreamPool.poll`."""
-        with self._lock:
-            self._check_keeps_results()
-            return self._take_results()
-
-    def results(self, timeout: float | None) -> Iterator[PoolResult]:
-        """See `StreamPool.results`."""
-        while True:
-            with self._lock:
-                self._check_keeps_results()
-                if not self._news.wait_for(lambda: self._results or self._over, timeout):
-                    return
-                if not self._results:
-                    self._check_sound()
-                    return
-                results = self._take_results()
-            yield from results
-
-    def wait(self, timeout: float | None) -> bool:
-        """See `StreamPool.wait`."""
-        with self._lock:
-            done = self._news.wait_for(lambda: not self._unfinished or self._failure is not None, timeout)
-            self._check_sound()
-            return done
 
     def counts(self) -> Counts:
         """What became of all frames so far."""
         with self._lock:
             return sum((stream.counts() for stream in self._streams), self._closed_counts)
 
-    # For the worker threads.
+    def poll(self) -> list[PoolResult]:
+        """The results that are ready, without waiting.
 
-    def next_batch(self) -> list[tuple[PoolStream, Entry]] | None:
+        Raises:
+            ConfigError: Results go to `on_result`.
+        """
+        with self._lock:
+            return self._take_results()
+
+    def results(self, timeout: float | None = None) -> Iterator[PoolResult]:
+        """Results as they come, until the pool is closed and the last one is out.
+
+        Args:
+            timeout: Stop after so many seconds without a result.
+
+        Raises:
+            ConfigError: Results go to `on_result`.
+        """
+
+        def over() -> bool:
+            return self._failure is not None or (self._closing and not self._streams and not self._unfinished)
+
+        while True:
+            with self._lock:
+                self._news.wait_for(lambda: self._results or self._on_result or over(), timeout)
+                results = self._take_results()
+            if not results:
+                return
+            yield from results
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until everything submitted so far has its result; whether it has."""
+        with self._lock:
+            done = self._news.wait_for(lambda: not self._unfinished or self._failure is not None, timeout)
+            self._check_sound()
+            return done
+
+    # For the pool and its worker threads.
+
+    def add_stream(self, stream: PoolStream) -> None:
+        """Begin a stream, unless the pool is closed."""
+        with self._lock:
+            self._check_open()
+            self._streams.add(stream)
+
+    def close_streams(self, *, drain: bool) -> None:
+        """Close all streams; frames that wait are decided first, or dropped. A second call does nothing."""
+        with self._lock:
+            for stream in [] if self._closing else self._streams:
+                if not drain:
+                    self._drop(stream)
+                if stream.open:
+                    self._add(stream, Entry("close"))
+            self._closing = True
+            self._wake_all()
+
+    def next_batch(self) -> Batch | None:
         """Wait for the next batch; None at the end."""
         with self._lock:
             while self._failure is None:
@@ -161,7 +164,7 @@ class Scheduler:
                     full = self._closing or self._full_batch()
                     left = 0.0 if full else self._queue.oldest() + self._max_delay - monotonic()
                     if left <= 0:
-                        batch = self._queue.take(self._max_batch)
+                        batch = self._queue.take(self.runtime.max_batch)
                         self._room.notify_all()
                         return batch
                 elif self._closing and not self._queue:
@@ -185,30 +188,18 @@ class Scheduler:
         """A worker broke: everything stops."""
         with self._lock:
             self._failure = self._failure or problem
-            for waiting in (self._work, self._room, self._news):
-                waiting.notify_all()
-
-    def finish(self) -> None:
-        """The workers have ended: wake those that wait, and raise what the workers stopped for."""
-        with self._lock:
-            self._news.notify_all()
-            self._check_sound()
+            self._wake_all()
 
     # Call these with the lock held.
 
     def _add(self, stream: PoolStream, entry: Entry) -> None:
-        if isinstance(entry, WaitingRequest) and entry.what == "close":
-            stream.open = False
+        stream.open = entry.what != "close"
         self._unfinished += 1
         self._queue.push(stream, entry)
 
     def _make_room(self, stream: PoolStream, timeout: float | None) -> bool:
-        if stream.when_full == "drop-newest":
-            return False
         if stream.when_full == "drop-oldest":
-            self._queue.drop_oldest(stream)
-            stream.dropped += 1
-            self._unfinished -= 1
+            self._drop(stream, 1)
             return True
 
         def over() -> bool:
@@ -222,38 +213,38 @@ class Scheduler:
             self._check_open(stream)
         return made
 
-    def _drop_all(self, stream: PoolStream) -> None:
-        dropped = self._queue.clear(stream)
-        stream.dropped += sum(isinstance(entry, WaitingFrame) for entry in dropped)
-        self._unfinished -= len(dropped)
-        if any(isinstance(entry, WaitingRequest) and entry.what == "close" for entry in dropped):
-            stream.open = True
+    def _drop(self, stream: PoolStream, most: int | None = None) -> None:
+        dropped = self._queue.drop(stream, most)
+        stream.dropped += dropped
+        self._unfinished -= dropped
 
     def _full_batch(self) -> bool:
-        return len(self._queue) >= min(self._max_batch, len(self._streams))
+        return len(self._queue) >= min(self.runtime.max_batch, len(self._streams))
 
     def _count(self, result: PoolResult) -> None:
         stream = result.stream
         if result.waited is not None:
             stream.decided += result.error is None
             stream.failed += result.error is not None
-            self._unfinished -= 1
-        if result.ended is not None:
-            self._unfinished -= 1
+        self._unfinished -= result.waited is not None or result.ended is not None
         if result.ended == "close":
             self._streams.discard(stream)
             self._closed_counts += stream.counts()
-            self._release(stream.slot)
+            self.runtime.release(stream.slot)
 
     def _take_results(self) -> list[PoolResult]:
+        if not self._results:
+            self._check_sound()
+        if self._on_result is not None:
+            raise ConfigError("this pool's results go to on_result")
         results = list(self._results)
         self._results.clear()
         self._work.notify()  # there may have been too many
         return results
 
-    @property
-    def _over(self) -> bool:
-        return self._failure is not None or (self._closing and not self._streams and not self._unfinished)
+    def _wake_all(self) -> None:
+        for waiting in (self._work, self._room, self._news):
+            waiting.notify_all()
 
     def _check_sound(self) -> None:
         if self._failure is not None:
@@ -265,9 +256,3 @@ class Scheduler:
             raise ConfigError("the pool is closed; begin another")
         if stream is not None and not stream.open:
             raise ConfigError(f"stream {stream.name!r} is closed; add another")
-
-    def _check_keeps_results(self) -> None:
-        if not self._results:
-            self._check_sound()
-        if self._on_result is not None:
-            raise ConfigError("this pool's results go to on_result")

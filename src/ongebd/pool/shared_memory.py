@@ -14,8 +14,9 @@ import tempfile
 import time
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +26,9 @@ from ongebd.errors import FeatureError, OngebdError
 from ongebd.pool.runtime.base import Window
 from ongebd.types import ImageU8
 
-FRAME, FLUSH, EPOCH, CLOSE = range(4)
-"""What a slot holds: a frame, or a request as of `PoolStream`'s functions of that name."""
-WhenNoSlot = Literal["block", "drop-newest"]
+What = Literal["frame", "flush", "epoch", "close"]
+KINDS: tuple[What, ...] = get_args(What)
+"""What a slot holds, by number: a frame, or a request as of `PoolStream`'s functions."""
 _CACHE_LINE = 64
 _PAGE = 4096
 _PAUSE = 0.0005
@@ -77,11 +78,11 @@ class SharedMemory:
     """The memory, mapped into this process.
 
     Attributes:
-        head, tail, dropped, pid, closed: Counters of each ring, (rings,), int64: slots filled and slots freed
-            so far, frames that found no slot, the producer's process (0: none), and whether the stream ended.
-        kinds: FRAME, FLUSH, EPOCH or CLOSE, (rings, slots), int64.
+        head, tail, pid, closed: Counters of each ring, (rings,), int64: slots filled and slots freed so far,
+            the producer's process (0: none), and whether the stream ended.
+        kinds: Numbers of KINDS, (rings, slots), int64.
         times: Seconds of each frame, (rings, slots), float64.
-        since: When each slot was filled, on the machine's monotonic clock.
+        since: `Entry.since` of each slot.
         slots: The memory of all slots, (bytes,), uint8.
         pictures: (rings, slots, height, width, 3), uint8; the part of each frame that is shared.
     """
@@ -90,7 +91,7 @@ class SharedMemory:
         with path.open("r+b") as file:
             memory = mmap.mmap(file.fileno(), layout.bytes)
         counters = np.frombuffer(memory, np.int64, layout.rings * _COUNTERS).reshape(-1, _COUNTERS)
-        self.head, self.tail, self.dropped, self.pid, self.closed = counters.T[:5]
+        self.head, self.tail, self.pid, self.closed = counters.T[:4]
         self.slots: npt.NDArray[np.uint8] = np.frombuffer(memory, np.uint8, offset=layout.header_bytes)
         slots = self.slots.view(layout.slot).reshape(layout.rings, layout.slots)
         self.kinds, self.times, self.since = slots["kind"], slots["time"], slots["since"]
@@ -123,7 +124,6 @@ class Handle:
     path: str
     layout: Layout
     ring: int
-    when_full: WhenNoSlot
 
     def open(self) -> Producer:
         """Begin to give frames; one process at a time.
@@ -145,13 +145,10 @@ class Producer:
     """
 
     def __init__(self, shared: SharedMemory, handle: Handle) -> None:
-        self._shared = shared
-        self._ring = ring = handle.ring
-        self._layout = handle.layout
-        self._when_full = handle.when_full
-        if shared.closed[ring]:
+        self._shared, self._layout, self._ring = shared, handle.layout, handle.ring
+        if shared.closed[self._ring]:
             raise OngebdError("the stream is closed; add another")
-        shared.pid[ring] = os.getpid()
+        shared.pid[self._ring] = os.getpid()
 
     def __enter__(self) -> Self:
         return self
@@ -159,18 +156,13 @@ class Producer:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._shared.pid[self._ring] = 0
 
-    @property
-    def dropped(self) -> int:
-        """Frames of this stream that found no slot."""
-        return int(self._shared.dropped[self._ring])
-
     def submit(self, frame: ImageU8, time: float, *, timeout: float | None = None) -> bool:
         """Give the next frame, which is copied.
 
         Args:
             frame: Upright, RGB, uint8, of the shared input's shape.
             time: When it is shown, in seconds.
-            timeout: Seconds to wait for a slot at most, if the input blocks.
+            timeout: Seconds to wait for a slot at most; 0 drops a frame that finds none.
 
         Returns:
             Whether it was taken; False if it was dropped.
@@ -183,52 +175,44 @@ class Producer:
         frame, wanted = np.asarray(frame), (*self._layout.shape, 3)
         if frame.shape != wanted or frame.dtype != np.uint8:
             raise FeatureError(f"the frame is {frame.dtype} of shape {frame.shape}, wanted uint8 of {wanted}")
-        seconds = in_seconds(time)
-        if not self._wait_for_slot(timeout if self._when_full == "block" else 0.0):
-            self._shared.dropped[self._ring] += 1
-            return False
-        slot = int(self._shared.head[self._ring]) % self._layout.slots
         top, bottom, left, right = self._layout.window
-        self._shared.pictures[self._ring, slot] = frame[top:bottom, left:right]
-        self._fill(FRAME, seconds)
-        return True
+        return self._put("frame", frame[top:bottom, left:right], in_seconds(time), timeout)
 
     def flush(self) -> None:
         """Ask for decisions held back and the open boundary, after all frames so far."""
-        self._request(FLUSH)
+        self._put("flush")
 
     def new_epoch(self) -> None:
         """Start fresh with the next frame."""
-        self._request(EPOCH)
+        self._put("epoch")
 
     def close(self) -> None:
         """End the stream; this process may then exit."""
-        self._request(CLOSE)
+        self._put("close")
         self._shared.pid[self._ring] = 0
 
-    def _request(self, kind: int) -> None:
-        self._wait_for_slot(None)
-        self._fill(kind, 0.0)
-
-    def _fill(self, kind: int, seconds: float) -> None:
-        shared, head = self._shared, int(self._shared.head[self._ring])
-        at = self._ring, head % self._layout.slots
-        shared.times[at] = seconds
-        shared.since[at] = time.monotonic()
-        shared.kinds[at] = kind
-        shared.head[self._ring] = head + 1
-
-    def _wait_for_slot(self, timeout: float | None) -> bool:
+    def _put(
+        self, what: What, picture: ImageU8 | None = None, seconds: float = 0.0, timeout: float | None = None
+    ) -> bool:
+        """Wait for a slot, and fill it; whether one was free in time."""
         shared, ring = self._shared, self._ring
-        until = None if timeout is None else time.monotonic() + timeout
+        until = inf if timeout is None else time.monotonic() + timeout
         while True:
             if shared.closed[ring]:
                 raise OngebdError("the pool or the stream is closed")
-            if shared.head[ring] - shared.tail[ring] < self._layout.slots:
-                return True
-            if until is not None and time.monotonic() >= until:
+            head = int(shared.head[ring])
+            if head - shared.tail[ring] < self._layout.slots:
+                break
+            if time.monotonic() >= until:
                 return False
             time.sleep(_PAUSE)
+        at = ring, head % self._layout.slots
+        if picture is not None:
+            shared.pictures[at] = picture
+        shared.times[at], shared.kinds[at] = seconds, KINDS.index(what)
+        shared.since[at] = time.monotonic() if what == "frame" else -inf
+        shared.head[ring] = head + 1
+        return True
 
 
 @lru_cache(maxsize=16)

@@ -13,7 +13,7 @@ from ongebd.pool.queue import Request
 from ongebd.pool.runtime import Runtime, StreamSlot
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
-WhenFull = Literal["block", "drop-oldest", "drop-newest"]
+WhenFull = Literal["block", "drop-oldest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,9 @@ class PoolResult:
 
 
 class Intake(Protocol):
-    """What takes the frames and requests of streams: the pool's `Scheduler`."""
+    """What takes the frames and requests of streams: the pool."""
+
+    runtime: Runtime
 
     def push(self, stream: PoolStream, given: Any, time: float, timeout: float | None) -> bool:
         """Queue a frame; whether it was taken."""
@@ -91,31 +93,21 @@ class PoolStream:
     def __init__(
         self,
         intake: Intake,
-        runtime: Runtime,
         model: Model,
         slot: StreamSlot,
         name: object,
         max_pending: int,
         when_full: WhenFull,
     ) -> None:
-        self._intake, self._runtime, self._model = intake, runtime, model
-        self.slot = slot
-        self.name = name
-        self.config = slot.detector.config
-        self.latency = slot.detector.latency
-        self.max_pending = max_pending
-        self.when_full = when_full
+        self._intake, self._model, self.slot, self.name = intake, model, slot, name
+        self.config, self.latency = slot.config, slot.latency
+        self.max_pending, self.when_full = max_pending, when_full
         self.due = Due(self.config.rate())
         self.open = True
         self.submitted = self.dropped = self.decided = self.failed = 0
 
     def __repr__(self) -> str:
         return f"<stream {self.name!r}: {self.counts()}>"
-
-    @property
-    def state_bytes(self) -> int:
-        """Bytes that the method keeps of this stream."""
-        return self.slot.detector.state_bytes
 
     def counts(self) -> Counts:
         """What became of its frames so far."""
@@ -130,7 +122,7 @@ class PoolStream:
             frame: An upright RGB picture, uint8, shape (height, width, 3), any size.
             time: When it is shown, in seconds; a time before the last one begins a new epoch.
             copy: Keep a copy of the frame; otherwise leave it unchanged until its result comes.
-            timeout: Seconds to wait for room at most, if the stream blocks.
+            timeout: Seconds to wait for room at most, if the stream blocks; 0 drops the frame immediately.
 
         Returns:
             Whether it was taken; False if it was dropped, which the stream counts.
@@ -139,13 +131,15 @@ class PoolStream:
             FeatureError: It is not such a picture.
             ConfigError: The time is not a number, or the stream or the pool is closed.
         """
-        return self._intake.push(self, self._runtime.accept(frame, copy), in_seconds(time), timeout)
+        return self._intake.push(self, self._intake.runtime.accept(frame, copy), in_seconds(time), timeout)
 
     def submit_feature(
         self, feature: Feature, time: float | Fraction, *, timeout: float | None = None
     ) -> bool:
         """Give the next frame's feature, float32, (D,), instead of the picture."""
-        return self._intake.push(self, self._runtime.accept_feature(feature), in_seconds(time), timeout)
+        return self._intake.push(
+            self, self._intake.runtime.accept_feature(feature), in_seconds(time), timeout
+        )
 
     def flush(self) -> None:
         """Ask for decisions held back and the open boundary, after all frames so far."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ongebd.detector import Model
 from ongebd.lab.benchmark.timing import Sample
-from ongebd.pool.runtime import Runtime, Step, Work
+from ongebd.pool.runtime import Finish, Runtime, Work
 from ongebd.types import ImageU8
 
 WARM_STEPS = 2
@@ -53,7 +53,7 @@ class Steps:
         for lane in self._lanes:
             self._runtime.release(lane)
 
-    def _begin(self) -> Step:
+    def _begin(self) -> Finish:
         n, self._next = self._next, self._next + 1
         given = self._given
         return self._runtime.begin(
@@ -61,7 +61,7 @@ class Steps:
         )
 
 
-def _finish(step: Step) -> None:
-    for outcome in step.finish():
+def _finish(step: Finish) -> None:
+    for outcome in step():
         if isinstance(outcome, Exception):
             raise outcome

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
+from itertools import product
 from typing import NamedTuple
 
 import torch
@@ -66,14 +67,9 @@ class SlotState(NamedTuple):
             torch.zeros(slots, dtype=torch.int64, device=device),
         )
 
-    def bytes_per_slot(self) -> int:
-        """Of one stream."""
-        every = (*self.rows, *self.prepared, self.seen, self.time, self.queue, self.filled)
-        return sum(tensor[0].numel() * tensor.element_size() for tensor in every)
-
 
 class Engine:
-    """The device's part of a runtime. Not for use from two threads together.
+    """The device's part of a runtime, made and used in inference mode by one thread at a time.
 
     Args:
         network: From pictures (B, S, S, 3) uint8 to features (B, D) float32.
@@ -114,17 +110,14 @@ class Engine:
         self._network, self._scorer = network, scorer
         most = self.buckets[-1]
         columns = len(VERDICT) + max(0, len(scorer.delays) - 1)
-        with torch.inference_mode():
-            self.state = SlotState.new(scorer, slots + 1, delta, device)
-            control_bytes, picture_bytes = most * len(CONTROL) * 8, size * size * 3
-            self.uploaded = torch.zeros(
-                control_bytes + most * picture_bytes, dtype=torch.uint8, device=device
-            )
-            self.control = self.uploaded[:control_bytes].view(torch.float64).view(most, len(CONTROL))
-            self.pictures = self.uploaded[control_bytes:].view(most, size, size, 3)
-            self.features = torch.zeros(most, dim, device=device)
-            self.verdicts = torch.zeros(most, columns, dtype=torch.float64, device=device)
-            self._recent = torch.full((most,), self.spare, dtype=torch.int64, device=device)
+        self.state = SlotState.new(scorer, slots + 1, delta, device)
+        control_bytes, picture_bytes = most * len(CONTROL) * 8, size * size * 3
+        self.uploaded = torch.zeros(control_bytes + most * picture_bytes, dtype=torch.uint8, device=device)
+        self.control = self.uploaded[:control_bytes].view(torch.float64).view(most, len(CONTROL))
+        self.pictures = self.uploaded[control_bytes:].view(most, size, size, 3)
+        self.features = torch.zeros(most, dim, device=device)
+        self.verdicts = torch.zeros(most, columns, dtype=torch.float64, device=device)
+        self._recent = torch.full((most,), self.spare, dtype=torch.int64, device=device)
         self._compiled = self.graphs and compiles and scorer.compiles
         self._conclude: Callable[..., None] = torch.compile(_conclude) if self._compiled else _conclude
         self._anticipate: Callable[..., None] = torch.compile(_anticipate) if self._compiled else _anticipate
@@ -136,13 +129,14 @@ class Engine:
             # Parts that run beside each other must not share memory.
             self._pools = {part: torch.cuda.graph_pool_handle() for part in _PARTS}
             self._pools["conclude"] = self._pools["embed"]
+            self._capture()
 
     def bucket(self, rows: int) -> int:
         """The smallest allowed number of rows that is enough."""
         return next(bucket for bucket in self.buckets if bucket >= rows)
 
     def embed(self, bucket: int) -> None:
-        """Enqueue the features of `pictures`; on a GPU on `main`, after `capture`."""
+        """Enqueue the features of `pictures`; on a GPU on `main`."""
         self._play("embed", bucket)
 
     def decide(self, bucket: int) -> None:
@@ -159,19 +153,13 @@ class Engine:
             self._play("anticipate", bucket)
             self._anticipated.record(self._side)
 
-    def capture(self, bucket: int, *, embeds: bool) -> None:
-        """Make the graphs of a bucket that are still missing; does nothing without a GPU."""
-        missing = [part for part in _PARTS[not embeds :] if (part, bucket) not in self._captured]
-        if not self.graphs or not missing:
-            return
-        torch.cuda.synchronize(self.device)
-        waiting = self.control[:bucket].clone()
-        self.control[:bucket] = 0.0
-        self.control[:bucket, 0] = self.spare
-        for part in missing:
+    def _capture(self) -> None:
+        """Make the graphs of every bucket, on a GPU."""
+        self.control[:, 0] = self.spare
+        for bucket, part in product(self.buckets, _PARTS):
+            torch.cuda.synchronize(self.device)
             run = partial(self._run, part, bucket)  # at first compiles, and lets cuDNN choose its kernels
             self._captured[part, bucket], _ = captured(run, self.device, warm_up=3, pool=self._pools[part])
-        self.control[:bucket] = waiting
         torch.cuda.synchronize(self.device)
 
     def _play(self, part: str, bucket: int) -> None:
@@ -192,14 +180,12 @@ class Engine:
             self._call(self._conclude, *inputs, recent)
 
     def _call(self, function: Callable[..., None], *tensors: Tensor) -> None:
-        if not self._compiled:
-            function(*tensors, self._scorer, self.state)
-            return
         for tensor in tensors:
-            if len(tensor) > 1:  # one program for every bucket but the first
+            if self._compiled and len(tensor) > 1:  # one program for every bucket but the first
                 torch._dynamo.maybe_mark_dynamic(tensor, 0)
         # Each model has its own program; the limit on their number is for functions with many shapes.
-        with torch._dynamo.config.patch(recompile_limit=256, accumulated_recompile_limit=1024):
+        limits = {"recompile_limit": 256, "accumulated_recompile_limit": 1024}
+        with torch._dynamo.config.patch(limits) if self._compiled else nullcontext():
             function(*tensors, self._scorer, self.state)
 
 

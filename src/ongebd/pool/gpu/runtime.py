@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
-from queue import Empty, SimpleQueue
-from time import perf_counter
-from typing import NamedTuple
+from functools import partial
+from queue import SimpleQueue
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +14,7 @@ import torch
 from ongebd.backbones.base import check_picture
 from ongebd.backbones.onnx_backbone import WholePicture
 from ongebd.backbones.torch_backbone import torch_device
+from ongebd.common.settings import read_as
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.models import Model
 from ongebd.errors import ConfigError, FeatureError
@@ -27,50 +24,15 @@ from ongebd.pool.gpu.engine import Engine
 from ongebd.pool.gpu.networks import device_network
 from ongebd.pool.gpu.resize import CropPlan, plan_crop
 from ongebd.pool.gpu.scorers import batched_scorer
-from ongebd.pool.gpu.slot import DeviceDetector, DeviceSlot
+from ongebd.pool.gpu.slot import DeviceSlot
 from ongebd.pool.gpu.uploads import DIRECT, Given, Staging, Uploader
-from ongebd.pool.runtime.base import Outcome, Runtime, Window, Work
+from ongebd.pool.runtime.base import AtLeastOne, Finish, Outcome, Runtime, Window, Work
 from ongebd.types import Feature, ImageU8
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 """The precisions by name. In float32, convolutions are float32, not TF32 as by PyTorch's default."""
 
 _LARGE = 64  # rows
-
-
-class Part(NamedTuple):
-    """Frames of one kind in a step, pictures or features, and where they stand in the step.
-
-    The verdicts are in `staging` once `done`; None means that they are there already.
-    """
-
-    places: list[int]
-    work: list[Work]
-    staging: Staging
-    done: torch.cuda.Event | None
-
-
-class DeviceStep:
-    """Frames whose verdicts the device is computing."""
-
-    def __init__(self, parts: Sequence[Part], free: SimpleQueue[Staging]) -> None:
-        self._parts = parts
-        self._free = free
-
-    def finish(self) -> list[Outcome]:
-        """Wait for the verdicts, and let each stream's detector take its own."""
-        outcomes: dict[int, Outcome] = {}
-        for places, work, staging, done in self._parts:
-            if done is not None:
-                done.synchronize()
-            verdicts = staging.verdicts[: len(work)].tolist()
-            self._free.put(staging)
-            for place, item, verdict in zip(places, work, verdicts, strict=True):
-                try:
-                    outcomes[place] = item.slot.detector.take(item.time, verdict)
-                except FeatureError as problem:
-                    outcomes[place] = problem
-        return [outcomes[place] for place in range(len(outcomes))]
 
 
 class GpuRuntime(Runtime):
@@ -85,18 +47,10 @@ class GpuRuntime(Runtime):
             always float64.
         config: Settings whose `delta` is the longest queue that a stream may have, and whose `window` every
             stream has; None takes the model's.
-        max_streams: How many streams may be open; each takes `state_bytes` of the GPU's memory.
+        max_streams: How many streams may be open; each takes some of the GPU's memory (docs/runtime.md).
         max_batch: The most frames in one step.
         compiles: Whether `torch.compile` joins the method's small kernels: it takes seconds at the start and
             saves some tens of microseconds a step.
-        cache_dir: Where compiled kernels are kept between runs (sets TORCHINDUCTOR_CACHE_DIR for this
-            process); None changes nothing.
-        threads: Threads that copy many pictures together into pinned memory; None: a quarter of the
-            processors, at least one and at most eight.
-
-    Attributes:
-        startup: Seconds that the start took: weights, compilation, and the graphs of every bucket.
-        state_bytes: What is kept of one stream, nearly all on the device.
 
     Raises:
         ConfigError: There is no such device, the model has no GPU form, or a number is out of range.
@@ -113,24 +67,16 @@ class GpuRuntime(Runtime):
         max_streams: int = 1024,
         max_batch: int = 256,
         compiles: bool = True,
-        cache_dir: Path | str | None = None,
-        threads: int | None = None,
     ) -> None:
-        began = perf_counter()
         if precision not in DTYPES:
             raise ConfigError(f"precision must be one of {', '.join(DTYPES)}, not {precision!r}")
-        for name, number in (("max_streams", max_streams), ("max_batch", max_batch), ("threads", threads)):
-            if number is not None and number < 1:
-                raise ConfigError(f"{name} must be at least 1, not {number}")
-        if cache_dir is not None:
-            os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.fspath(cache_dir)
+        max_streams = read_as(max_streams, AtLeastOne, "max_streams")
+        self.max_batch = read_as(max_batch, AtLeastOne, "max_batch")
         self._config = model.configured(config)
         self._device = torch_device(device)
         if self._device.type not in ("cpu", "cuda"):
             raise ConfigError(f"device {device}: streams run on cpu, cuda or cuda:N")
-        self.device = str(self._device)
-        self.precision = precision
-        self.max_batch = max_batch
+        self.device, self.precision = str(self._device), precision
         dtype = DTYPES[precision]
         backbone = self._backbone = model.backbone
         with torch.inference_mode(), self._on_device():
@@ -149,21 +95,14 @@ class GpuRuntime(Runtime):
                 compiles=compiles,
             )
             self._free_staging: SimpleQueue[Staging] = SimpleQueue()
-            for _ in range(2 * self.depth + 1):  # a step may have two parts
+            for _ in range(self.depth + 1):
                 self._free_staging.put(Staging(self.engine))
-            for bucket in self.engine.buckets:
-                self.engine.capture(bucket, embeds=True)
-        view_bytes = 8 * len(scorer.delays) * (scorer.latency + 1)
-        self.state_bytes = self.engine.state.bytes_per_slot() + view_bytes
         # Motion cues depend on the last bit of the pixels.
         exact = precision == "float32" or isinstance(backbone, WholePicture)
         resizing = torch.float32 if exact else torch.float16
-        threads = threads or max(1, min(8, (os.cpu_count() or 1) // 4))
-        self._uploads = Uploader(self.engine, resizing, threads)
+        self._uploads = Uploader(self.engine, resizing)
         self._settings = np.zeros((max_streams, len(SETTINGS)))
         self._free = list(range(max_streams - 1, -1, -1))
-        self._freeing = threading.Lock()
-        self.startup = perf_counter() - began
 
     def open(self, config: StreamConfig) -> DeviceSlot:
         """A slot for a new stream.
@@ -178,17 +117,24 @@ class GpuRuntime(Runtime):
                 raise ConfigError(f"{wanted}, not {config.window}")
             if config.discriminator().delta > ours.discriminator().delta:
                 raise ConfigError(f"delta may be at most {ours.delta} here, not {config.delta}")
-        detector = DeviceDetector(config, self._scorer, self.precision, self.state_bytes)
-        with self._freeing:
-            if not self._free:
-                raise ConfigError(f"all {len(self._settings)} streams are taken; set max_streams higher")
+        try:
             number = self._free.pop()
-        return DeviceSlot(number, detector, self._settings[number])
+        except IndexError:
+            taken = f"all {len(self._settings)} streams are taken"
+            raise ConfigError(f"{taken}; set max_streams higher") from None
+        return DeviceSlot(number, config, self._scorer, self._settings[number])
 
     def release(self, slot: DeviceSlot) -> None:
         """Give the slot to the next stream that opens."""
-        with self._freeing:
-            self._free.append(slot.number)
+        self._free.append(slot.number)
+
+    def restart_ahead(self, slot: DeviceSlot) -> None:
+        """The next frame that is begun starts a new epoch."""
+        slot.restart = True
+
+    def retune_ahead(self, slot: DeviceSlot, config: StreamConfig) -> None:
+        """Let the device use other knobs for the frames that are begun from now on."""
+        slot.retune_ahead(config)
 
     def accept(self, picture: ImageU8, copy: bool = True) -> Given:
         """Cut out of a picture what the backbone looks at."""
@@ -227,75 +173,75 @@ class GpuRuntime(Runtime):
             compile_gather(pixels.nbytes, self._device)
         return Given(pixels, plan if plan.weights else None, pinned=pinned, address=address)
 
-    def begin(self, work: Sequence[Work]) -> DeviceStep:
-        """Enqueue the step, in two parts if it has both pictures and features."""
-        pictures = [place for place, item in enumerate(work) if item.given.feature is None]
-        features = [place for place, item in enumerate(work) if item.given.feature is not None]
-        pictures.sort(key=lambda place: work[place].given.order)
-        parts: list[Part] = []
-        for places in (pictures, features):
-            if places:
-                try:
-                    some = [work[place] for place in places]
-                    parts.append(self._begin(places, some, embeds=places is pictures))
-                except BaseException:
-                    DeviceStep(parts, self._free_staging).finish()  # frees what has begun
-                    raise
-        return DeviceStep(parts, self._free_staging)
+    def begin(self, work: Sequence[Work]) -> Finish:
+        """Enqueue the step: pictures in the first rows, then features."""
+        order = sorted(range(len(work)), key=lambda place: work[place].given.order)
+        work = [work[place] for place in order]
+        staging = self._free_staging.get_nowait()
+        try:
+            done = self._enqueue(staging, work)
+        except BaseException as problem:
+            self._free_staging.put(staging)
+            if not isinstance(problem, torch.OutOfMemoryError):
+                raise
+            much = f"{self._device}: too little memory for {len(work)} frames together"
+            raise ConfigError(f"{much}; use a smaller max_batch or fewer streams") from None
+        return partial(self._finish, order, work, staging, done)
 
     def close(self) -> None:
         """Join the threads. The GPU's memory is free once nothing holds the runtime."""
         self._uploads.close()
 
-    def _begin(self, places: list[int], work: list[Work], *, embeds: bool) -> Part:
-        try:
-            staging = self._free_staging.get_nowait()
-        except Empty:
-            raise RuntimeError(f"more than {self.depth} steps were begun and not finished") from None
-        try:
-            return Part(places, work, staging, self._enqueue(staging, work, embeds))
-        except torch.OutOfMemoryError:
-            self._free_staging.put(staging)
-            raise ConfigError(
-                f"{self._device}: too little memory for {len(work)} frames together; use a smaller max_batch"
-                " or fewer streams"
-            ) from None
-        except BaseException:
-            self._free_staging.put(staging)
-            raise
+    def _finish(
+        self, order: list[int], work: Sequence[Work], staging: Staging, done: torch.cuda.Event | None
+    ) -> list[Outcome]:
+        """Wait for a step's verdicts, and let each stream take its own; None: they are there already."""
+        if done is not None:
+            done.synchronize()
+        verdicts = staging.verdicts[: len(work)].tolist()
+        self._free_staging.put(staging)
+        outcomes: dict[int, Outcome] = {}
+        for place, item, verdict in zip(order, work, verdicts, strict=True):
+            try:
+                outcomes[place] = item.slot.decide(item.time, verdict)
+            except FeatureError as problem:
+                outcomes[place] = problem
+        return [outcomes[place] for place in range(len(work))]
 
-    def _enqueue(self, staging: Staging, work: Sequence[Work], embeds: bool) -> torch.cuda.Event | None:
+    def _enqueue(self, staging: Staging, work: Sequence[Work]) -> torch.cuda.Event | None:
         engine, count = self.engine, len(work)
         bucket = engine.bucket(count)
         given = [item.given for item in work]
-        with torch.inference_mode(), self._on_device():
-            engine.capture(bucket, embeds=embeds)
-            with torch.cuda.stream(engine.main) if engine.graphs else nullcontext():
-                if embeds:
-                    self._uploads.send_pictures(staging, given)
-                    engine.embed(bucket)
-                else:
-                    self._uploads.send_features(staging, given)
-                self._write_control(staging, work, bucket)  # while the GPU is at the features
-                used = staging.control_bytes
-                engine.uploaded[:used].copy_(staging.up[:used], non_blocking=True)
-                engine.decide(bucket)
-                staging.down[:count].copy_(engine.verdicts[:count], non_blocking=True)
-                if not engine.graphs:
-                    return None
-                done = staging.done[bucket <= DIRECT]
-                done.record()
-                return done
+        pictures = sum(item.feature is None for item in given)
+        main = torch.cuda.stream(engine.main) if engine.graphs else nullcontext()
+        with torch.inference_mode(), self._on_device(), main:
+            if pictures:
+                self._uploads.send_pictures(staging, given[:pictures])
+                engine.embed(engine.bucket(pictures))
+            if pictures < count:
+                self._uploads.send_features(staging, given[pictures:], pictures)
+            self._write_control(staging, work, bucket)  # while the GPU is at the features
+            used = staging.control_bytes
+            engine.uploaded[:used].copy_(staging.up[:used], non_blocking=True)
+            engine.decide(bucket)
+            staging.down[:count].copy_(engine.verdicts[:count], non_blocking=True)
+            if not engine.graphs:
+                return None
+            done = staging.done[bucket <= DIRECT]
+            done.record()
+            return done
 
     def _write_control(self, staging: Staging, work: Sequence[Work], bucket: int) -> None:
         """What the device is told of each row; see `ongebd.pool.gpu.engine.CONTROL`."""
         slots, count, control = [item.slot.number for item in work], len(work), staging.control
         control[:count, 0] = slots
-        control[:count, 1] = [item.slot.take_restart() for item in work]
+        control[:count, 1] = [item.slot.restart for item in work]
         control[:count, 2] = [item.time for item in work]
         control[:count, 3:] = self._settings[slots]
         control[count:bucket] = 0.0
         control[count:bucket, 0] = self.engine.spare
+        for item in work:
+            item.slot.restart = False
 
     def _plan(self, height: int, width: int) -> CropPlan:
         return plan_crop(height, width, self._backbone.view, self._backbone.input_size)

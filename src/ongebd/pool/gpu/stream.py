@@ -22,16 +22,14 @@ class DeviceStream:
     Args:
         model: A loaded model whose backbone and method have a GPU form.
         config: Settings; what is None takes the model's own value.
-        device: "cuda" or "cuda:N".
-        precision: "float32", "bfloat16" or "float16".
-        options: Those of `GpuRuntime`, by name.
+        device, precision, compiles: As of `GpuRuntime`.
         **settings: Single settings by name, as in `StreamConfig`.
 
     Attributes:
         config: The settings, with the model's defaults filled in.
         runtime: What runs it.
-        latency: Seconds of future that a verdict on a frame waits for, as in `OnlineDetector`.
-        due: See `OnlineDetector.due`.
+        latency, due, drain, flush: As of `OnlineDetector`.
+        close: A function that joins the runtime's threads.
 
     Raises:
         ConfigError: As `GpuRuntime`.
@@ -44,19 +42,15 @@ class DeviceStream:
         *,
         device: str = "cuda",
         precision: str = "float16",
-        options: dict[str, Any] | None = None,
+        compiles: bool = True,
         **settings: Any,
     ) -> None:
-        self._model = model
         self.config = model.configured(asked_for(config, settings))
-        one = {"max_streams": 1, "max_batch": 1, "threads": 1}
-        self.runtime = GpuRuntime(
-            model, device=device, precision=precision, config=self.config, **{**one, **(options or {})}
-        )
-        self._slot = self.runtime.open(self.config)
-        self.latency = self._slot.detector.latency
-        self.state_bytes = self.runtime.state_bytes
-        self.due = Due(self.config.rate())
+        options: dict[str, Any] = {"max_streams": 1, "max_batch": 1, "compiles": compiles}
+        self.runtime = GpuRuntime(model, device=device, precision=precision, config=self.config, **options)
+        self._slot = slot = self.runtime.open(self.config)
+        self.latency, self.due = slot.latency, Due(self.config.rate())
+        self.drain, self.flush, self.close = slot.drain, slot.flush, self.runtime.close
 
     def update(self, frame: ImageU8, time: float | Fraction) -> Decision:
         """Take the next frame; see `OnlineDetector.update`."""
@@ -66,38 +60,14 @@ class DeviceStream:
         """Take the next frame's feature, (D,), instead of the picture."""
         return self._decide(self.runtime.accept_feature(feature), time)
 
-    def drain(self) -> list[Decision]:
-        """See `OnlineDetector.drain`."""
-        return self._slot.detector.drain()
-
-    def flush(self) -> Boundary | None:
-        """See `OnlineDetector.flush`."""
-        return self._slot.detector.flush()
-
     def new_epoch(self) -> Boundary | None:
         """See `OnlineDetector.new_epoch`."""
         self.due.restart()
-        self._slot.restart_ahead()
-        return self._slot.detector.new_epoch()
-
-    def retune(self, **knobs: float) -> None:
-        """Judge with another sensitivity, τ or threshold from the next frame on; see `PoolStream.retune`."""
-        self.config = self._model.retuned(self.config, knobs)
-        self._slot.retune_ahead(self.config)
-        self._slot.detector.retune(self.config)
-
-    def reset(self) -> None:
-        """Forget everything: the next frame is the first of a new stream."""
-        self.due.restart()
-        self.runtime.release(self._slot)
-        self._slot = self.runtime.open(self.config)
-
-    def close(self) -> None:
-        """Join the runtime's threads."""
-        self.runtime.close()
+        self.runtime.restart_ahead(self._slot)
+        return self._slot.new_epoch()
 
     def _decide(self, given: Given, time: float | Fraction) -> Decision:
-        (outcome,) = self.runtime.begin([Work(self._slot, given, in_seconds(time))]).finish()
+        (outcome,) = self.runtime.begin([Work(self._slot, given, in_seconds(time))])()
         if isinstance(outcome, Exception):
             raise outcome
         return outcome

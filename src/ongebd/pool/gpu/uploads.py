@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -46,9 +47,9 @@ class Given:
     address: int = 0
 
     @property
-    def order(self) -> tuple[int, bool]:
-        """Sorts a step's pictures: those only cut first; of each size, copied ones first."""
-        return id(self.plan) if self.plan else 0, self.address != 0
+    def order(self) -> tuple[bool, int, bool]:
+        """Sorts a step: pictures only cut, pictures to resize (of each size, copied ones first), features."""
+        return self.feature is not None, id(self.plan) if self.plan else 0, self.address != 0
 
 
 class Staging:
@@ -151,30 +152,30 @@ class Resizer:
 class Uploader:
     """Brings the frames of a step to where the engine reads.
 
-    Pictures are resized in `dtype`; so many threads copy large batches into pinned memory.
+    Pictures are resized in `dtype`; threads copy large batches into pinned memory.
     """
 
-    def __init__(self, engine: Engine, dtype: torch.dtype, threads: int) -> None:
+    def __init__(self, engine: Engine, dtype: torch.dtype) -> None:
         self._engine = engine
         self._dtype = dtype
         self._resizers: OrderedDict[CropPlan, Resizer] = OrderedDict()
+        self._shares = max(1, min(8, (os.cpu_count() or 1) // 4))
         # The threads copy side by side, so torch must not split each copy further.
         self._threads = ThreadPoolExecutor(
-            threads, thread_name_prefix="ongebd-upload", initializer=torch.set_num_threads, initargs=(1,)
+            self._shares, thread_name_prefix="ongebd-upload", initializer=torch.set_num_threads, initargs=(1,)
         )
-        self._shares = threads
         self._up = new_stream(engine.device) if engine.graphs else None
 
     def close(self) -> None:
         """Join the threads."""
         self._threads.shutdown(wait=True)
 
-    def send_features(self, staging: Staging, given: Sequence[Given]) -> None:
-        """Enqueue the upload of a step of features."""
-        rows, count = staging.features.numpy(), len(given)
-        for row, item in enumerate(given):
+    def send_features(self, staging: Staging, given: Sequence[Given], first: int) -> None:
+        """Enqueue the upload of a step's features, which follow its first rows."""
+        rows, part = staging.features.numpy(), slice(first, first + len(given))
+        for row, item in enumerate(given, first):
             rows[row] = item.feature
-        self._engine.features[:count].copy_(staging.features[:count], non_blocking=True)
+        self._engine.features[part].copy_(staging.features[part], non_blocking=True)
 
     def send_pictures(self, staging: Staging, given: Sequence[Given]) -> None:
         """Enqueue the upload of a step of pictures, sorted by `Given.order`."""
@@ -200,7 +201,7 @@ class Uploader:
             used = slice(start, start + only_cut * length)
             engine.uploaded[used].copy_(target[used])
         row = only_cut
-        for (_, on_host), group in groupby(given[only_cut:], lambda item: item.order):
+        for (*_, on_host), group in groupby(given[only_cut:], lambda item: item.order):
             same = list(group)
             resizer = self._resizer(same[0])
             if on_host:

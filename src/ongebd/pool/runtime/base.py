@@ -1,38 +1,40 @@
 """What runs the streams of one model: the same for the CPU and the GPU.
 
 A runtime takes frames of many streams together, each stream's in order, and gives the decision on each.
-`begin` starts the work on some frames, at most one of each stream, and returns immediately; `Step.finish`
-waits for it. One thread begins steps, and one thread, which may be another, finishes them in the same order.
+`begin` starts a step: some frames, at most one of each stream. It returns immediately; what it returns waits
+for the step. One thread begins steps, and one thread, which may be another, finishes them in the same order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from ongebd.common.settings import Range
 from ongebd.detector.config import StreamConfig
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
+AtLeastOne = Annotated[int, Range(least=1)]
+
 Outcome = Decision | Exception
 """The decision on a frame, or why there is none; the stream is then as it was before the frame."""
+
+Finish = Callable[[], list[Outcome]]
+"""Waits for a step that was begun; the outcomes in the order of the work."""
 
 Window = tuple[int, int, int, int]
 """Part of a picture: first row, last row + 1, first column, last column + 1."""
 
 
-class SlotDetector(Protocol):
-    """What a slot knows of its stream after the last step finished; `OnlineDetector` is one."""
+class StreamSlot(Protocol):
+    """A stream's place in a runtime, as it is after the last step that finished; see `OnlineDetector`."""
 
     config: StreamConfig
     latency: float
-
-    @property
-    def state_bytes(self) -> int:
-        """Bytes that the method keeps of the stream, wherever they lie."""
 
     def drain(self) -> list[Decision]:
         """See `OnlineDetector.drain`."""
@@ -47,23 +49,6 @@ class SlotDetector(Protocol):
         """See `OnlineDetector.retune`."""
 
 
-class StreamSlot:
-    """A stream's place in a runtime.
-
-    Steps begin before others have finished, so epochs and other knobs come in two parts: the functions here
-    are called in the order of `Runtime.begin`, those of `detector` in the order of `Step.finish`.
-    """
-
-    def __init__(self, detector: SlotDetector) -> None:
-        self.detector = detector
-
-    def restart_ahead(self) -> None:
-        """The next frame that is begun starts a new epoch."""
-
-    def retune_ahead(self, config: StreamConfig) -> None:
-        """Use other knobs for the frames that are begun from now on."""
-
-
 @dataclass(frozen=True, slots=True)
 class Work:
     """One frame of one stream: what `accept` or `accept_feature` returned, and its time in seconds."""
@@ -73,15 +58,11 @@ class Work:
     time: float
 
 
-class Step(Protocol):
-    """Work that was begun."""
-
-    def finish(self) -> Sequence[Outcome]:
-        """Wait for it; the outcomes in the order of the work."""
-
-
 class Runtime:
     """Runs the streams of one model.
+
+    Steps begin before others have finished, so epochs and other knobs come in two parts: `restart_ahead` and
+    `retune_ahead` are called in the order of `begin`, the slot's functions in the order of finishing.
 
     Attributes:
         device: "cpu", or a torch device.
@@ -105,6 +86,12 @@ class Runtime:
 
     def release(self, slot: Any) -> None:
         """Free a slot after its last step has finished."""
+
+    def restart_ahead(self, slot: Any) -> None:
+        """The next frame that is begun starts a new epoch."""
+
+    def retune_ahead(self, slot: Any, config: StreamConfig) -> None:
+        """Use other knobs for the frames that are begun from now on."""
 
     def accept(self, picture: ImageU8, copy: bool = True) -> Any:
         """Check a picture and keep what is needed of it; any thread may call this.
@@ -132,7 +119,7 @@ class Runtime:
         """Keep the `window` of a picture of that size without a copy; `pinned` is what `pin` returned."""
         return pixels
 
-    def begin(self, work: Sequence[Work]) -> Step:
+    def begin(self, work: Sequence[Work]) -> Finish:
         """Start a step: at most `max_batch` frames, at most one of each slot."""
         raise NotImplementedError
 

@@ -5,37 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ongebd.backbones.base import check_picture
+from ongebd.common.settings import read_as
 from ongebd.detector.config import StreamConfig
+from ongebd.detector.detector import OnlineDetector
 from ongebd.detector.models import Model
-from ongebd.errors import ConfigError
-from ongebd.pool.runtime.base import Outcome, Runtime, StreamSlot, Work
+from ongebd.pool.runtime.base import AtLeastOne, Finish, Outcome, Runtime, Work
 from ongebd.types import Feature, ImageU8
 
 Given = ImageU8 | tuple[Feature]
 """A picture, or a feature in a tuple."""
-
-
-@dataclass(frozen=True, slots=True)
-class CpuStep:
-    """Features that threads compute; the detectors take them in order."""
-
-    work: Sequence[Work]
-    features: Sequence[Future[Feature]]
-
-    def finish(self) -> list[Outcome]:
-        """Wait for each feature and give it to its detector."""
-        outcomes: list[Outcome] = []
-        for work, feature in zip(self.work, self.features, strict=True):
-            try:
-                outcomes.append(work.slot.detector.update_feature(feature.result(), work.time))
-            except Exception as problem:  # noqa: BLE001 - it concerns this stream alone
-                outcomes.append(problem)
-        return outcomes
 
 
 class CpuRuntime(Runtime):
@@ -51,17 +34,16 @@ class CpuRuntime(Runtime):
     """
 
     def __init__(self, model: Model, *, workers: int | None = None, max_batch: int = 32) -> None:
-        for name, number in (("workers", workers), ("max_batch", max_batch)):
-            if number is not None and number < 1:
-                raise ConfigError(f"{name} must be at least 1, not {number}")
         self._model = model
-        self.max_batch = max_batch
-        workers = workers or min(4, os.cpu_count() or 1)
+        self.max_batch = read_as(max_batch, AtLeastOne, "max_batch")
+        if workers is None:
+            workers = min(4, os.cpu_count() or 1)
+        workers = read_as(workers, AtLeastOne, "workers")
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="ongebd-backbone")
 
-    def open(self, config: StreamConfig) -> StreamSlot:
+    def open(self, config: StreamConfig) -> OnlineDetector:
         """A new detector. It sees frames when steps finish, so there is nothing to do ahead."""
-        return StreamSlot(self._model.begin(config))
+        return self._model.begin(config)
 
     def accept(self, picture: ImageU8, copy: bool = True) -> Given:
         """The picture, checked."""
@@ -72,9 +54,9 @@ class CpuRuntime(Runtime):
         """A copy of the feature; the detector checks it."""
         return (np.array(feature),)
 
-    def begin(self, work: Sequence[Work]) -> CpuStep:
-        """Let the threads compute the features."""
-        return CpuStep(work, [self._threads.submit(self._feature, item.given) for item in work])
+    def begin(self, work: Sequence[Work]) -> Finish:
+        """Let the threads compute the features; the detectors take them in order."""
+        return partial(_finish, work, [self._threads.submit(self._feature, item.given) for item in work])
 
     def close(self) -> None:
         """Join the threads."""
@@ -87,3 +69,13 @@ class CpuRuntime(Runtime):
         backbone = self._model.backbone
         feature: Feature = backbone.embed(backbone.crop(given)[np.newaxis])[0]
         return feature
+
+
+def _finish(work: Sequence[Work], features: Sequence[Future[Feature]]) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    for item, feature in zip(work, features, strict=True):
+        try:
+            outcomes.append(item.slot.update_feature(feature.result(), item.time))
+        except Exception as problem:  # noqa: BLE001 - it concerns this stream alone
+            outcomes.append(problem)
+    return outcomes
