@@ -73,13 +73,11 @@ def raw_video(annotators: int, **changes: object) -> dict[str, object]:
     return video | changes
 
 
-def test_the_two_generations_differ_by_less_than_a_frame() -> None:
-    exact, _ = convert_raw_annotation({"v": raw_video(3)})
-    frames, notes = convert_raw_annotation({"v": raw_video(3)}, generation="2021")
-    assert exact["v"]["substages_timestamps"][0] == [2.03]  # type: ignore[index]
-    assert frames["v"]["substages_timestamps"][0] == [50 / 25]  # type: ignore[index]
-    assert frames["v"]["substages_myframeidx"] == exact["v"]["substages_myframeidx"]  # type: ignore[index]
-    assert "generation 2021" in notes[0]
+def test_times_are_exact_and_frame_numbers_whole() -> None:
+    converted, notes = convert_raw_annotation({"v": raw_video(3)})
+    assert converted["v"]["substages_timestamps"][0] == [2.03]  # type: ignore[index]
+    assert converted["v"]["substages_myframeidx"][0] == [50]  # type: ignore[index]
+    assert notes == ["converted from the raw annotation, rules of 0.3 s"]
 
 
 def test_what_the_recipe_leaves_out_is_counted(tmp_path: Path) -> None:
@@ -88,8 +86,7 @@ def test_what_the_recipe_leaves_out_is_counted(tmp_path: Path) -> None:
     labels = read_labels(path)
     assert list(labels.videos) == ["a"]
     assert labels.dataset == "kinetics-gebd"
-    assert any(note.startswith("1 video with fewer than 3 annotators") for note in labels.notes)
-    assert any(note.startswith("1 video without fps") for note in labels.notes)
+    assert any(note.startswith("2 videos left out by the official recipe") for note in labels.notes)
 
 
 def test_a_mark_without_an_end_names_the_video_and_the_annotator(tmp_path: Path) -> None:

@@ -223,12 +223,12 @@ def test_tapos_is_told_by_its_instances_of_one_annotator(tmp_path: Path, name: s
 @pytest.mark.parametrize(
     ("entries", "doubt"),
     [
-        ({"C4lCVBZ3ux0": entry(**ONE)}, "each video has one annotator, as in TAPOS"),
+        ({"C4lCVBZ3ux0": entry(**ONE)}, "0 of 1 ids are those of TAPOS instances, 1 have one annotator"),
         (
             {INSTANCES[0]: entry(**ONE), "C4lCVBZ3ux0": entry(**ONE)},
             "1 of 2 ids are those of TAPOS instances",
         ),
-        ({INSTANCES[0]: entry()}, "1 of 1 ids are those of TAPOS instances, but not every entry has one"),
+        ({INSTANCES[0]: entry()}, "1 of 1 ids are those of TAPOS instances, 0 have one annotator"),
     ],
 )
 def test_where_a_set_cannot_be_told_a_note_asks_for_it(
@@ -244,15 +244,15 @@ def test_where_a_set_cannot_be_told_a_note_asks_for_it(
 def test_keys_that_are_not_read_are_counted_and_misspelt_ones_refused(tmp_path: Path) -> None:
     plain = {"duration": 10, "boundaries": [2.0]}
     labels = read_labels(write(tmp_path, "l.json", {"v": plain | {"camera": 1}, "w": plain | {"camera": 2}}))
-    assert "2 videos have an unknown key: 'camera'" in labels.notes
+    assert "not read: 'camera' (2 times)" in labels.notes
     labels = read_labels(write(tmp_path, "o.pkl", {"v": entry(f1_consis_avrg=0.1)}))
-    assert "1 video has an unknown key: 'f1_consis_avrg'" in labels.notes
+    assert "not read: 'f1_consis_avrg' (1 time)" in labels.notes
     with pytest.raises(
-        LabelError, match=r"l\.json: video 'v': unknown key 'consistancy'; did you mean 'consistency'"
+        LabelError, match=r"l\.json: video 'v': unknown 'consistancy'; did you mean 'consistency'"
     ):
         read_labels(write(tmp_path, "l.json", {"v": plain | {"consistancy": 0.1}}))
     table = "id,duration,anotator,boundaries\nv,10,x,1\n"
-    with pytest.raises(LabelError, match=r"l\.csv: unknown column 'anotator'; did you mean 'annotator'"):
+    with pytest.raises(LabelError, match=r"l\.csv, line 2: unknown 'anotator'; did you mean 'annotator'"):
         read_labels(write(tmp_path, "l.csv", table))
 
 

@@ -10,7 +10,6 @@ import pytest
 from ongebd.data import read_labels
 from ongebd.data.label_set import VideoLabels
 from ongebd.data.labelled import LabelRule, chosen_annotator, frame_targets
-from ongebd.errors import ConfigError
 
 TIMES = np.arange(20) / 10  # 0.0 … 1.9 s
 
@@ -35,11 +34,6 @@ def test_boundaries_outside_the_frames_have_none(rule: LabelRule) -> None:
 
 def test_no_frames_no_targets() -> None:
     assert frame_targets(np.zeros(0), np.array([1.0])).shape == (0,)
-
-
-def test_an_unknown_rule_is_refused() -> None:
-    with pytest.raises(ConfigError, match="label_rule"):
-        frame_targets(TIMES, np.array([1.0]), "fuzzy")  # type: ignore[arg-type]
 
 
 def test_the_annotator_is_the_one_who_agrees_best() -> None:

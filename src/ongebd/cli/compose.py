@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -24,18 +24,7 @@ def compose(
     /,
     *,
     out: Annotated[Path, Parameter(alias="-o")],
-    videos: int = 20,
-    minutes: float | None = None,
-    seed: int = 0,
-    split: str = "0.7,0.15,0.15",
-    split_seed: int = 0,
-    boundaries: str = "all",
-    distractors: str = "all",
-    seconds: str = "8,40",
-    motion: Literal["any", "calm", "still"] | None = None,
-    size: int = 256,
-    fps: float = 24.0,
-    crf: int = 20,
+    config: Annotated[ComposeConfig | None, Parameter(name="*")] = None,
     labels: Path | None = None,
     groups: Path | None = None,
     contact_sheet: bool = True,
@@ -58,36 +47,12 @@ def compose(
         Video files, and folders of video files with their sub-folders.
     out
         Folder for all results; must be empty.
-    videos
-        Number of videos, over all parts of the split.
-    minutes
-        Total length of the videos, instead of --videos.
-    seed
-        Seed of everything but the split.
-    split
-        Three shares for training, validation and test; or train, val or test for one of them; or all. Clips
-        are divided by their names, and clips of one setting stay together.
-    split_seed
-        Seed of the split.
-    boundaries
-        Comma-separated kinds, all, or none.
-    distractors
-        Comma-separated kinds, all, or none.
-    seconds
-        The shortest and the longest video.
-    motion
-        What is shown between boundaries: any stretch, calm stretches, or still pictures. calm and still need
-        --boundaries none, whose default is calm.
-    size
-        Shorter side, pixels.
-    fps
-        Frames per second.
-    crf
-        Quality of the H.264 files, 0 (best) to 51.
+    config
+        What is composed.
     labels
         Labels of the clips, as for `ongebd evaluate`; ids are file names without ending.
     groups
-        CSV with the columns file and group, or JSON: clips of one group show the same setting.
+        CSV with the columns file and group: clips of one group show the same setting.
     contact_sheet
         Draw contact-sheet.png.
     workers
@@ -97,66 +62,42 @@ def compose(
     """
     if not clips:
         raise ConfigError("no clips: name a folder of video files (see: ongebd compose --help)")
-    config = ComposeConfig(
-        videos=videos,
-        minutes=minutes,
-        seed=seed,
-        split=split,
-        split_seed=split_seed,
-        boundaries=boundaries,
-        distractors=distractors,
-        seconds=_two_numbers(seconds),
-        motion=motion,
-        size=size,
-        fps=fps,
-        crf=crf,
-    )
+    config = config or ComposeConfig()
     if workers < 1:
         raise ConfigError(f"--workers must be at least 1, not {workers}")
     check_empty(out)
     made: list[CompositeVideo] = []
     with Progress(quiet=quiet, lines=True) as progress:
-
-        def reading(number: int, count: int, name: str) -> None:
-            progress.show("reading clips", number, count, f"{number}/{count}  {name}")
-
         library = read_clips(
             clips,
             labels=labels,
             keep_labelled="natural" in config.boundaries,
             groups=groups,
-            progress=reading,
+            progress=lambda at, count, name: progress.show(
+                "reading clips", at, count, f"{at}/{count}  {name}"
+            ),
         )
         for warning in library.warnings:
             progress.say(f"ongebd: {warning}")
         plans = plan_videos(library, config)
         progress.restart()
-        total, complete = sum(plan.duration for plan in plans), False
+        total, length = sum(plan.duration for plan in plans), 0.0
         try:
-            with closing(run(library, config, out, workers=workers, plans=plans)) as videos_made:
-                for video in videos_made:
+            with closing(run(library, config, out, workers=workers, plans=plans)) as videos:
+                for video in videos:
                     made.append(video)
-                    done = sum(video.duration for video in made)
-                    progress.show("composing", done, total, f"{len(made)}/{len(plans)} videos")
+                    length += video.duration
+                    progress.show("composing", length, total, f"{len(made)}/{len(plans)} videos")
             if contact_sheet:
                 progress.show("drawing the contact sheet", total, total)
                 write_contact_sheet(read_composites(out))
-            complete = True
         finally:
-            if complete or made:
-                length = sum(video.duration for video in made)
-                missing = "" if complete else f"; stopped early, {len(plans) - len(made)} videos are missing"
+            if made:
+                missing = len(plans) - len(made)
+                stopped = f"; stopped early, {missing} videos are missing" if missing else ""
                 progress.summary(
                     f"{counted(len(made), 'video')}, {length / 60:.1f} min with"
                     f" {sum(len(video.boundaries) for video in made)} boundaries, into {out} in"
-                    f" {progress.seconds:.1f} s ({length / progress.seconds:.1f} × real time){missing}"
+                    f" {progress.seconds:.1f} s ({length / progress.seconds:.1f} × real time){stopped}"
                 )
     return 0
-
-
-def _two_numbers(text: str) -> tuple[float, float]:
-    try:
-        shortest, longest = (float(part) for part in text.split(","))
-    except ValueError:
-        raise ConfigError(f"--seconds {text}: use the shortest and the longest video, such as 8,40") from None
-    return shortest, longest

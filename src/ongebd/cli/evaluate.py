@@ -32,7 +32,6 @@ def evaluate(
     ids: Path | None = None,
     id_pattern: str | None = None,
     unit: Literal["seconds", "frames"] = "seconds",
-    generation: Literal["2021", "2022"] = "2022",
     resamples: int = 1000,
     seed: int = 0,
 ) -> int:
@@ -62,8 +61,6 @@ def evaluate(
         Regular expression whose one group finds a label's id in a prediction's id, if they differ.
     unit
         Unit of times in a pickle, JSON or CSV of predictions.
-    generation
-        Conversion of the raw Kinetics-GEBD annotation: exact midpoints (2022) or whole frames (2021).
     resamples
         Bootstrap samples for the 95 % intervals; 0 for none.
     seed
@@ -79,7 +76,7 @@ def evaluate(
         check_folder(out)
         read = [path for path in (labels, predictions, compare, ids) if path is not None and path.is_file()]
         protect_sources([out / name for name in REPORT_FILES], [str(path) for path in read])
-    label_set = read_labels(labels, dataset, generation=generation)
+    label_set = read_labels(labels, dataset)
     if ids is not None:
         label_set = label_set.restrict(read_ids(ids), str(ids))
     first = read_predictions(predictions, unit=unit).at(score)

@@ -62,16 +62,8 @@ def parse_json(data: bytes, path: Path) -> object:
         raise LabelError(f"{path}: a number in the JSON is too long; correct or remove it") from None
 
 
-def table_rows(
-    data: bytes, path: Path, required: set[str], unread: UnreadKeys | None = None
-) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows of a CSV file with a header line.
-
-    Args:
-        data: The file's bytes.
-        path: Its name, for messages.
-        required: Columns that must exist, in lower case.
-        unread: Gets the columns of every row.
+def table_rows(data: bytes, path: Path, required: set[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """The rows of a CSV file with a header line, which must name the required columns (in lower case).
 
     Yields:
         (the file and the line's number, {column: text}) for each row that isn't blank.
@@ -87,20 +79,9 @@ def table_rows(
             where = f"{path}, line {reader.line_num}"
             if len(cells) != len(header):
                 raise LabelError(f"{where}: {len(cells)} cells where line 1 has {len(header)}")
-            if unread is not None:
-                unread.see(header, str(path))
             yield where, dict(zip(header, (cell.strip() for cell in cells), strict=True))
     except csv.Error as problem:
         raise LabelError(f"{path}, line {reader.line_num}: not CSV ({problem}); correct the line") from None
-
-
-def table_columns(data: bytes, path: Path) -> set[str]:
-    """The columns that line 1 of a CSV file names, in lower case."""
-    first = read_text(data, path).split("\n", 1)[0]
-    try:
-        return {name.strip().lower() for name in next(csv.reader([first], strict=True), [])}
-    except csv.Error as problem:
-        raise LabelError(f"{path}, line 1: not CSV ({problem}); correct the line") from None
 
 
 class UnreadKeys:
@@ -109,26 +90,18 @@ class UnreadKeys:
     >>> unread = UnreadKeys("times", "onsets")
     >>> unread.see(["times", "note"], "p.json")
     >>> unread.notes()
-    ["1 video has an unknown key: 'note'"]
+    ["not read: 'note' (1 time)"]
     >>> unread.see(["times", "onset"], "p.json")
     Traceback (most recent call last):
-    ongebd.errors.LabelError: p.json: unknown key 'onset'; did you mean 'onsets'? Rename or remove it
+    ongebd.errors.LabelError: p.json: unknown 'onset'; did you mean 'onsets'? Rename or remove it
     """
 
-    def __init__(self, *known: str, of: str = "video", called: str = "key") -> None:
+    def __init__(self, *known: str) -> None:
         self._known = known
-        self._of = of
-        self._called = called
         self._seen: Counter[str] = Counter()
 
     def see(self, keys: Iterable[object], where: str | None = None) -> None:
-        """Count the unknown keys of one entry.
-
-        Args:
-            keys: All keys of the entry.
-            where: The file and the entry, for the error about a misspelt key; None: misspelt keys are
-                counted.
-        """
+        """Count the unknown keys of one entry. Without a place to name, misspelt ones are counted too."""
         present = [str(key) for key in keys]
         for name in present:
             if name in self._known:
@@ -137,18 +110,17 @@ class UnreadKeys:
             meant = None if where is None else _closest(name, self._known)
             if meant is not None and meant not in present:
                 raise LabelError(
-                    f"{where}: unknown {self._called} {name[:60]!r}; did you mean {meant!r}? Rename or "
-                    "remove it"
+                    f"{where}: unknown {name[:60]!r}; did you mean {meant!r}? Rename or remove it"
                 )
 
     def notes(self) -> list[str]:
-        """One line for each unknown key, at most ten."""
-        lines = [
-            f"{count} {self._of}{' has' if count == 1 else 's have'} an unknown {self._called}: {name[:60]!r}"
+        """A line with the unknown keys, at most ten."""
+        names = [
+            f"{name[:60]!r} ({count} time{'' if count == 1 else 's'})"
             for name, count in self._seen.most_common(10)
         ]
-        rest = len(self._seen) - len(lines)
-        return [*lines, f"{rest} more unknown {self._called}s"] if rest else lines
+        more = f" and {len(self._seen) - 10} more" if len(self._seen) > 10 else ""
+        return [f"not read: {', '.join(names)}{more}"] if names else []
 
 
 @cache

@@ -13,21 +13,17 @@ follows the published recipe, including its oddities, because every published sc
    change.)
 6. What is left, with the midpoints of the gradual changes, is sorted.
 
-Converted files exist in two generations. The recipe of 2021 kept frame numbers only, floor(t · fps) and at
-most the last frame, so times read from its files are up to one frame early. Since May 2022 it also keeps the
-exact midpoints. Figures from the two differ in the last digit.
+Files that were converted before May 2022 hold frame numbers only, floor(t · fps) and at most the last frame,
+so their times are up to one frame early and their figures differ in the last digit.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal
 
 from ongebd.data.numbers import is_list, kind, number, videos
 from ongebd.errors import LabelError
-
-Generation = Literal["2021", "2022"]
 
 MIN_ANNOTATORS = 3
 """Videos with fewer annotators are not part of the official labels ("mr345")."""
@@ -49,14 +45,13 @@ def is_raw_annotation(entries: Mapping[object, object]) -> bool:
 
 
 def convert_raw_annotation(
-    entries: Mapping[object, object], generation: Generation = "2022", source: str = "labels"
+    entries: Mapping[object, object], source: str = "labels"
 ) -> tuple[dict[object, object], list[str]]:
     """The official schema from the raw annotation.
 
     Args:
         entries: `id → {fps, num_frames, video_duration, f1_consis, f1_consis_avg, path_video,
             substages_timestamps}`.
-        generation: "2022" for exact midpoints, "2021" for the times of whole frames.
         source: The file, for messages.
 
     Returns:
@@ -66,17 +61,15 @@ def convert_raw_annotation(
         LabelError: A mark isn't what it should be; names the video and the annotator.
     """
     converted: dict[object, object] = {}
-    few = incomplete = 0
+    needed = ("fps", "num_frames", "video_duration", "f1_consis_avg")
+    left_out = 0
     for key, entry in entries.items():
         where = f"{source}: video {str(key)[:80]!r}"
         annotators = entry.get(_TIMES) if isinstance(entry, Mapping) else None
         if not isinstance(entry, Mapping) or not is_list(annotators):
             raise LabelError(f"{where}: must be a dict with a list {_TIMES!r}")
-        needed = ("fps", "num_frames", "video_duration", "f1_consis_avg")
-        if len(annotators) < MIN_ANNOTATORS:
-            few += 1
-        elif any(entry.get(name) is None for name in needed):
-            incomplete += 1
+        if len(annotators) < MIN_ANNOTATORS or any(entry.get(name) is None for name in needed):
+            left_out += 1
         else:
             duration, fps, frames = (
                 number(entry[name], f"{where}, {name}") for name in ("video_duration", "fps", "num_frames")
@@ -86,17 +79,11 @@ def convert_raw_annotation(
                 for order, marks in enumerate(annotators)
             ]
             indices = [[float(min(int(frames) - 1, math.floor(time * fps))) for time in row] for row in times]
-            if generation == "2021" and fps > 0:
-                times = [[index / fps for index in row] for row in indices]
             converted[key] = {**entry, _TIMES: times, "substages_myframeidx": indices}
-    notes = [f"converted from the raw annotation, generation {generation}, rules of {_MIN_CHANGE:g} s"]
-    if few:
-        notes.append(f"{videos(few)} with fewer than {MIN_ANNOTATORS} annotators left out (official recipe)")
-    if incomplete:
-        notes.append(
-            f"{videos(incomplete)} without fps, num_frames, duration or f1_consis_avg left out (official "
-            "recipe)"
-        )
+    notes = [f"converted from the raw annotation, rules of {_MIN_CHANGE:g} s"]
+    if left_out:
+        why = f"fewer than {MIN_ANNOTATORS} annotators, or no {', '.join(needed)}"
+        notes.append(f"{videos(left_out)} left out by the official recipe ({why})")
     return converted, notes
 
 

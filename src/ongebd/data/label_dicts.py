@@ -109,16 +109,12 @@ def recognised_dataset(entries: Mapping[object, object]) -> tuple[str, list[str]
     ('tapos', [])
     """
     instances = sum(TAPOS_INSTANCE.fullmatch(_text(key)) is not None for key in entries)
-    single = all(_annotator_count(entry) == 1 for entry in entries.values())
-    if single and instances == len(entries):
+    single = sum(_annotator_count(entry) == 1 for entry in entries.values())
+    if single == instances == len(entries):
         return "tapos", []
-    if instances:
-        which = "" if single else ", but not every entry has one annotator"
-        doubt = f"{instances} of {len(entries)} ids are those of TAPOS instances{which}"
-    elif single:
-        doubt = "each video has one annotator, as in TAPOS, but the ids are not those of TAPOS instances"
-    else:
+    if not instances and single < len(entries):
         return "kinetics-gebd", []
+    doubt = f"{instances} of {len(entries)} ids are those of TAPOS instances, {single} have one annotator"
     return "kinetics-gebd", [f"{doubt}: scored as kinetics-gebd; choose with --dataset"]
 
 

@@ -17,13 +17,13 @@ needs our CSV.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ongebd.data.files import UnreadKeys, parse_json, read_bytes, sha256, table_columns, table_rows
-from ongebd.data.kinetics_raw import Generation, convert_raw_annotation, is_raw_annotation
+from ongebd.data.files import UnreadKeys, parse_json, read_bytes, read_text, sha256, table_rows
+from ongebd.data.kinetics_raw import convert_raw_annotation, is_raw_annotation
 from ongebd.data.label_dicts import FRAMES, OFFICIAL, OWN, TIMES, from_dict, from_official_schema
 from ongebd.data.label_set import LabelSet
 from ongebd.data.numbers import kind, parse_number
@@ -33,7 +33,7 @@ from ongebd.errors import LabelError
 Dataset = Literal["auto", "kinetics-gebd", "tapos", "inria", "custom"]
 
 
-def read_labels(path: Path | str, dataset: Dataset = "auto", *, generation: Generation = "2022") -> LabelSet:
+def read_labels(path: Path | str, dataset: Dataset = "auto") -> LabelSet:
     """The labels in a file.
 
     The ending says how the file is written: `.pkl` or `.pickle` (restricted unpickling), `.json`, `.csv`. The
@@ -45,7 +45,6 @@ def read_labels(path: Path | str, dataset: Dataset = "auto", *, generation: Gene
         dataset: Whose rules apply. "auto" takes a file in the official schema for TAPOS if its ids are those
             of TAPOS instances and each has one annotator, and otherwise for Kinetics-GEBD; a table of steps
             for an INRIA-style set, and anything else for a set of your own.
-        generation: For the raw Kinetics-GEBD annotation: see `ongebd.data.kinetics_raw`.
 
     Raises:
         LabelError: The file can't be read or trusted; the message says what is wrong and where.
@@ -53,11 +52,10 @@ def read_labels(path: Path | str, dataset: Dataset = "auto", *, generation: Gene
     path = Path(path)
     data, suffix = read_bytes(path), path.suffix.lower()
     if suffix == ".csv":
-        read = _from_steps_csv if {"start", "end"} <= table_columns(data, path) else _from_csv
-        labels = read(data, path)
+        labels = _from_csv(data, path)
     elif suffix in (".pkl", ".pickle", ".json"):
         value = parse_json(data, path) if suffix == ".json" else read_pickle(data, path)
-        labels = _from_entries(value, path, dataset, generation, sha256(data))
+        labels = _from_entries(value, path, dataset, sha256(data))
     else:
         raise LabelError(
             f"{path}: labels end in .pkl, .pickle, .json or .csv; rename the file to say what it is"
@@ -84,9 +82,7 @@ def read_ids(path: Path | str) -> list[str]:
     return ids
 
 
-def _from_entries(
-    entries: object, path: Path, dataset: Dataset, generation: Generation, fingerprint: str
-) -> LabelSet:
+def _from_entries(entries: object, path: Path, dataset: Dataset, fingerprint: str) -> LabelSet:
     if not isinstance(entries, Mapping):
         raise LabelError(f"{path}: labels are a dict of videos by id, not {kind(entries)}")
     first = next(iter(entries.values()), None)
@@ -96,56 +92,47 @@ def _from_entries(
     notes: list[str] = []
     if is_raw_annotation(entries):
         dataset = "kinetics-gebd" if dataset == "auto" else dataset
-        entries, notes = convert_raw_annotation(entries, generation, str(path))
+        entries, notes = convert_raw_annotation(entries, str(path))
     return from_dict(entries, OFFICIAL, dataset, str(path), fingerprint, notes)
 
 
-def _video_rows(
-    data: bytes, path: Path, *columns: str
-) -> tuple[dict[object, dict[str, Any]], UnreadKeys, Iterator[tuple[str, str, dict[str, str]]]]:
-    """Entries to fill with boundaries, unread columns, and (place in the file, id, row) of each row."""
-    entries: dict[object, dict[str, Any]] = {}
-    unread = UnreadKeys("id", "duration", "annotator", *columns, of="line", called="column")
-
-    def rows() -> Iterator[tuple[str, str, dict[str, str]]]:
-        for where, row in table_rows(data, path, {"id", "duration", *columns}, unread):
-            if not row["id"]:
-                raise LabelError(f"{where}: the id is empty; name the video")
-            duration = parse_number(row["duration"], f"{where}, duration")
-            entry = entries.setdefault(row["id"], {"duration": duration, "boundaries": {}})
-            if entry["duration"] != duration:
-                both = f"{entry['duration']:g} and {duration:g} s"
-                raise LabelError(f"{where}: video {row['id']!r} has two durations, {both}")
-            yield where, row["id"], row
-
-    return entries, unread, rows()
-
-
 def _from_csv(data: bytes, path: Path) -> LabelSet:
-    entries, unread, rows = _video_rows(data, path, "boundaries")
-    for where, video_id, row in rows:
-        annotators, name = entries[video_id]["boundaries"], row.get("annotator", "")
-        if name in annotators:
-            raise LabelError(f"{where}: annotator {name!r} of video {video_id!r} occurs twice; keep one line")
-        cells = row["boundaries"].replace(";", " ").split()
-        annotators[name] = [parse_number(cell, f"{where}, boundaries") for cell in cells]
-    for entry in entries.values():
-        entry["boundaries"] = list(entry["boundaries"].values())
-    return from_dict(entries, OWN, "custom", str(path), sha256(data), unread.notes())
-
-
-def _from_steps_csv(data: bytes, path: Path) -> LabelSet:
-    entries, unread, rows = _video_rows(data, path, "start", "end")
-    for where, video_id, row in rows:
-        start, end = (parse_number(row[name], f"{where}, {name}") for name in ("start", "end"))
-        if end < start:
+    """Our own table, or one of steps."""
+    header = read_text(data, path).split("\n", 1)[0].lower()
+    steps = {"start", "end"} <= {name.strip(' "\r') for name in header.split(",")}
+    columns = ("start", "end") if steps else ("boundaries",)
+    unread = UnreadKeys("id", "duration", "annotator", *columns)
+    entries: dict[object, dict[str, Any]] = {}
+    for where, row in table_rows(data, path, {"id", "duration", *columns}):
+        unread.see(row, where)
+        if not row["id"]:
+            raise LabelError(f"{where}: the id is empty; name the video")
+        duration = parse_number(row["duration"], f"{where}, duration")
+        entry = entries.setdefault(row["id"], {"duration": duration, "boundaries": {}})
+        if entry["duration"] != duration:
+            both = f"{entry['duration']:g} and {duration:g} s"
+            raise LabelError(f"{where}: video {row['id']!r} has two durations, {both}")
+        annotators, name = entry["boundaries"], row.get("annotator", "")
+        if steps:
+            annotators.setdefault(name, set()).update(_ends_of_step(row, where, duration))
+        elif name in annotators:
             raise LabelError(
-                f"{where}: the step ends at {end:g} s, before it starts at {start:g} s; swap them"
+                f"{where}: annotator {name!r} of video {row['id']!r} occurs twice; keep one line"
             )
-        entry = entries[video_id]
-        inside = {time for time in (start, end) if 0 < time < entry["duration"]}
-        entry["boundaries"].setdefault(row.get("annotator", ""), set()).update(inside)
+        else:
+            cells = row["boundaries"].replace(";", " ").split()
+            annotators[name] = [parse_number(cell, f"{where}, boundaries") for cell in cells]
     for entry in entries.values():
-        entry["boundaries"] = [sorted(times) for times in entry["boundaries"].values()]
-    notes = ["boundaries are the starts and ends of steps, coinciding ones once", *unread.notes()]
-    return from_dict(entries, OWN, "inria", str(path), sha256(data), notes)
+        annotators = entry["boundaries"].values()
+        entry["boundaries"] = [sorted(times) if steps else times for times in annotators]
+    notes = ["boundaries are the starts and ends of steps, coinciding ones once"] if steps else []
+    dataset = "inria" if steps else "custom"
+    return from_dict(entries, OWN, dataset, str(path), sha256(data), [*notes, *unread.notes()])
+
+
+def _ends_of_step(row: Mapping[str, str], where: str, duration: float) -> set[float]:
+    """Start and end of a step, without those at 0 and at the video's end."""
+    start, end = (parse_number(row[name], f"{where}, {name}") for name in ("start", "end"))
+    if end < start:
+        raise LabelError(f"{where}: the step ends at {end:g} s, before it starts at {start:g} s; swap them")
+    return {time for time in (start, end) if 0 < time < duration}

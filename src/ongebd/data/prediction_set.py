@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ongebd.data.id_matching import match_ids
 from ongebd.data.label_set import LabelSet
 from ongebd.data.numbers import FloatArray, number_list
 from ongebd.errors import LabelError
@@ -47,8 +46,6 @@ class PredictionSet:
         unit: "seconds", or "frames" where `times` are frame numbers.
         moment: Which moment of a boundary `times` is: "centre" or "onset".
         notes: What was counted while reading, one line each.
-        shared: Stems that several sources share, as `test.mp4` and `test.avi` do. By stem: the place of each
-            result by its id, which is the whole name of its source.
         made_by: Which methods found them, with τ and version, each with its number of videos, where the file
             says so.
     """
@@ -60,7 +57,6 @@ class PredictionSet:
     unit: Unit = "seconds"
     moment: Moment = "centre"
     notes: tuple[str, ...] = ()
-    shared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     made_by: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -71,31 +67,7 @@ class PredictionSet:
     def renamed(self, label_of: Mapping[str, str]) -> PredictionSet:
         """The predictions that have a labelled video, under its id."""
         videos = {label_of[name]: video for name, video in self.videos.items() if name in label_of}
-        return replace(self, videos=videos, shared={})
-
-    def check_shared(self, labels: Iterable[str], label_of: Mapping[str, str], pattern: str | None) -> None:
-        """Refuse a stem that names a labelled video and belongs to several sources.
-
-        Args:
-            labels: Ids of labelled videos.
-            label_of: The label id of each prediction that has one.
-            pattern: See `ongebd.data.id_matching`.
-
-        Raises:
-            LabelError: There is such a stem; the message names the files.
-        """
-        known = set(labels) if self.shared else set()
-        for stem, place_of in self.shared.items():
-            if all(name in label_of for name in place_of):
-                continue  # their whole names tell them apart
-            label = match_ids([stem], known, pattern).label_of.get(stem)
-            if label is not None:
-                places = list(place_of.values())
-                rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
-                raise LabelError(
-                    f"{self.source}: video {label!r} is in {len(places)} places, "
-                    f"{', '.join(places[:3])}{rest}; keep one of them, or separate them with --id-pattern"
-                )
+        return replace(self, videos=videos)
 
     def at(self, moment: Moment) -> PredictionSet:
         """The same boundaries, scored at their centre or at their onset.

@@ -26,8 +26,7 @@ def read_predictions(path: Path | str, *, unit: Unit = "seconds") -> PredictionS
     """The predictions in a file or a folder.
 
     - A folder, or a file that ends in `.jsonl`: what `ongebd detect --out` wrote, one file per video. The id
-      is the stem of the source that the file names, or, if several sources share a stem, the source's whole
-      name. Unknown kinds of records are skipped.
+      is the stem of the source that the file names. Unknown kinds of records are skipped.
     - `.pkl`, `.pickle`: the official `{id: [times]}`, unpickled with restrictions.
     - `.json`: the same, or `{id: {"times": […], "decided": […], "onsets": […], "onsets_known": […]}}`.
     - `.csv`: one line per boundary, `id,time` and where known `onset`, `decided`, `onset_known`. A line with
@@ -69,9 +68,8 @@ def read_predictions(path: Path | str, *, unit: Unit = "seconds") -> PredictionS
 
 def _disorder(videos: Mapping[str, VideoPrediction]) -> list[str]:
     count = sum(bool((np.diff(video.times) < 0).any()) for video in videos.values())
-    return (
-        [f"{count_of(count)} with times out of order (kept so, as the official rule does)"] if count else []
-    )
+    note = f"{count_of(count)} with times out of order (kept so, as the official rule does)"
+    return [note] if count else []
 
 
 def _read_jsonl(path: Path, *, folder: bool) -> PredictionSet:
@@ -82,22 +80,23 @@ def _read_jsonl(path: Path, *, folder: bool) -> PredictionSet:
         )
     prints = [sha256(data) for data in files.values()]
     fingerprint = sha256("".join(prints).encode()) if folder else prints[0]
-    runs = [run for file, data in files.items() for run in _parse_jsonl(data, file)]
-    videos, shared = _by_id(runs)
+    runs: dict[str, _Run] = {}
+    for run in (run for file, data in files.items() for run in _parse_jsonl(data, file)):
+        other = runs.setdefault(run.stem, run)
+        if other is not run:
+            raise LabelError(
+                f"{run.place}: a second result of video {run.stem!r}, also in {other.place}; keep one, or"
+                " score them from separate folders"
+            )
+    videos = {stem: run.prediction() for stem, run in runs.items()}
     notes = _disorder(videos)
     cut = sum(not video.complete for video in videos.values())
     if cut:
         notes.append(
             f"{count_of(cut)} whose detection was cut short (no end record, or it says so), scored as is"
         )
-    if shared:
-        notes.append(
-            f"stems that several sources share: {len(shared)}; their ids are the sources' whole names"
-        )
-    made_by = dict(Counter(run.method for run in runs if run.method))
-    return PredictionSet(
-        videos, str(path), "ongebd-jsonl", fingerprint, notes=tuple(notes), shared=shared, made_by=made_by
-    )
+    made_by = dict(Counter(run.method for run in runs.values() if run.method))
+    return PredictionSet(videos, str(path), "ongebd-jsonl", fingerprint, notes=tuple(notes), made_by=made_by)
 
 
 @dataclass
@@ -119,14 +118,11 @@ class _Run:
     complete: bool = False
 
     @property
-    def source(self) -> str | None:
-        source = self.header.get("source")
-        return source if isinstance(source, str) and source.strip() else None
-
-    @property
     def stem(self) -> str:
         """The stem of the source (a path or a URL), or else of the file."""
-        source = self.source or ""
+        source = self.header.get("source")
+        if not isinstance(source, str) or not source.strip():
+            return self.path.stem
         if _URL.match(source):  # a file's name may contain a question mark
             source = source.split("?")[0]
         return Path(source.replace("\\", "/").rstrip("/")).stem or self.path.stem
@@ -154,29 +150,6 @@ class _Run:
         return VideoPrediction(times, decided, onsets, self.complete, onsets_known)
 
 
-def _by_id(runs: list[_Run]) -> tuple[dict[str, VideoPrediction], dict[str, dict[str, str]]]:
-    """The predictions by id, and the stems that several runs share."""
-    by_stem: dict[str, list[_Run]] = {}
-    for run in runs:
-        by_stem.setdefault(run.stem, []).append(run)
-    videos = {stem: same[0].prediction() for stem, same in by_stem.items() if len(same) == 1}
-    shared: dict[str, dict[str, str]] = {}
-    for stem, same in by_stem.items():
-        for run in same if len(same) > 1 else ():
-            name = run.source or stem
-            places = shared.setdefault(stem, {})
-            if name in places:
-                raise LabelError(
-                    f"{run.place}: video {stem!r} has two results of one source, also {places[name]}; keep "
-                    "one"
-                )
-            if name in videos:  # another source's stem
-                name = f"{name} ({run.place})"
-            videos[name] = run.prediction()
-            places[name] = run.place
-    return videos, shared
-
-
 def _parse_jsonl(data: bytes, path: Path) -> list[_Run]:
     """The videos of one of our files. Each header begins one; without a header the file's name is the id."""
     runs: list[_Run] = []
@@ -191,10 +164,7 @@ def _parse_jsonl(data: bytes, path: Path) -> list[_Run]:
             break
         form = record.get("type")
         if form == "header":
-            run = _Run(record, path, where if line > 1 else str(path))
-            if any(run.source == other.source and run.stem == other.stem for other in runs):
-                raise LabelError(f"{where}: a second header of video {run.stem!r}; keep one run")
-            runs.append(run)
+            runs.append(_Run(record, path, where if line > 1 else str(path)))
         elif form == "streams" and isinstance(names := record.get("streams"), Mapping) and len(names) > 1:
             raise LabelError(
                 f"{where}: records of {len(names)} streams, of `ongebd watch`, not of one video;"
@@ -250,12 +220,8 @@ def _from_mapping(value: object, path: Path) -> tuple[dict[str, VideoPrediction]
             videos[name] = VideoPrediction(number_list(entry, where))
             continue
         if "times" not in entry:
-            found = (
-                "scores of frames, not boundaries"
-                if "scores" in entry
-                else repr(", ".join(map(str, entry))[:60])
-            )
-            raise LabelError(f"{where}: 'times' is missing, it has {found}; give a list of boundary times")
+            found = ", ".join(map(str, entry))[:60]
+            raise LabelError(f"{where}: 'times' is missing, it has {found!r}; give a list of boundary times")
         unread.see(entry, where)
         times = number_list(entry["times"], f"{where}, times")
         arrays = {
@@ -276,9 +242,10 @@ def _from_mapping(value: object, path: Path) -> tuple[dict[str, VideoPrediction]
 
 def _from_csv(data: bytes, path: Path) -> tuple[dict[str, VideoPrediction], list[str]]:
     columns = {"time": "times", "decided": "decided", "onset": "onsets", "onset_known": "onsets_known"}
-    unread = UnreadKeys("id", *columns, of="line", called="column")
+    unread = UnreadKeys("id", *columns)
     entries: dict[str, dict[str, list[float]]] = {}
-    for where, row in table_rows(data, path, {"id", "time"}, unread):
+    for where, row in table_rows(data, path, {"id", "time"}):
+        unread.see(row, where)
         if not row["id"]:
             raise LabelError(f"{where}: the id is empty; name the video")
         there = [column for column in columns if column in row]

@@ -5,16 +5,15 @@ Encoders run on one thread, so that the bytes don't depend on the number of proc
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
-from typing import Self, cast
+from typing import cast
 
 import av
 import numpy as np
 from av.codec.codec import UnknownCodecError
 from av.codec.context import Flags, ThreadType
-from av.container import OutputContainer
 from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
@@ -47,43 +46,24 @@ def _frame(picture: ImageU8, number: int) -> VideoFrame:
     return frame
 
 
-class VideoFile:
-    """Writes pictures into an MP4 file, one after another; the n-th is shown at n / fps seconds.
+def write_mp4(
+    path: Path, pictures: Iterable[ImageU8], size: tuple[int, int], fps: Fraction, crf: int
+) -> None:
+    """Write pictures of an even size (width, height); the n-th is shown at n / fps seconds.
 
-    The file is MP4 whatever its ending is. The size is (width, height), even. An OSError of its methods means
-    that the disk is full, for example.
+    The file is MP4 whatever its ending is. An OSError means that the disk is full, for example.
     """
-
-    def __init__(self, path: Path, size: tuple[int, int], fps: Fraction, crf: int) -> None:
-        self._file: OutputContainer = av.open(str(path), "w", format="mp4")
-        self._file.flags |= _BITEXACT
+    with av.open(str(path), "w", format="mp4") as file:
+        file.flags |= _BITEXACT
         options = _options(crf, 2 * round(fps))
-        self._stream = cast("VideoStream", self._file.add_stream(ENCODER, rate=fps, options=options))
-        self._stream.width, self._stream.height, self._stream.pix_fmt = *size, "yuv420p"
-        self._stream.codec_context.time_base = 1 / fps
-        self._base = 1 / fps
-        self._count = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                self._file.mux(self._stream.encode(None))
-            self._file.close()
-        except OSError:
-            if kind is None:
-                raise
-
-    def add(self, picture: ImageU8) -> None:
-        """Write a picture, (height, width, 3)."""
-        frame = _frame(picture, self._count)
-        frame.time_base = self._base
-        self._count += 1
-        self._file.mux(self._stream.encode(frame))
+        stream = cast("VideoStream", file.add_stream(ENCODER, rate=fps, options=options))
+        stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
+        stream.codec_context.time_base = 1 / fps
+        for number, picture in enumerate(pictures):
+            frame = _frame(picture, number)
+            frame.time_base = 1 / fps
+            file.mux(stream.encode(frame))
+        file.mux(stream.encode(None))
 
 
 class Recompressor:

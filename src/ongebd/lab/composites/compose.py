@@ -13,7 +13,7 @@ from pathlib import Path
 from ongebd.common.writing import write_whole
 from ongebd.errors import ConfigError, OngebdError, os_errors
 from ongebd.lab.composites.clips import Clip, ClipLibrary
-from ongebd.lab.composites.codec import ENCODER, VideoFile, check_encoder
+from ongebd.lab.composites.codec import ENCODER, check_encoder, write_mp4
 from ongebd.lab.composites.config import ComposeConfig, parts
 from ongebd.lab.composites.grouping import parted
 from ongebd.lab.composites.plan import VideoPlan
@@ -107,10 +107,8 @@ def write_video(plan: VideoPlan, clips: Mapping[str, Clip], folder: Path, crf: i
         closing(render(plan, clips)) as pictures,
         os_errors(video.path, "free some space or write elsewhere (see --out)", OngebdError),
         write_whole(video.path) as part,
-        VideoFile(part, (plan.width, plan.height), plan.fps, crf) as file,
     ):
-        for picture in pictures:
-            file.add(picture)
+        write_mp4(part, pictures, (plan.width, plan.height), plan.fps, crf)
     return video
 
 
@@ -135,13 +133,13 @@ def _made(
 
 
 def _clip_facts(library: ClipLibrary, config: ComposeConfig) -> dict[str, dict[str, str]]:
-    shares, _ = parts(config.split)
-    split = parted(library, shares, config.split_seed)
-    part_of = {clip.name: part for part, clips in split.items() for clip in clips}
-    return {
-        name: {"part": part_of[name], "group": clip.group, "sha256": clip.sha256}
-        for name, clip in library.clips.items()
+    split = parted(library, parts(config.split)[0], config.split_seed)
+    facts: dict[str, dict[str, str]] = {
+        clip.name: {"part": part, "group": clip.group, "sha256": clip.sha256}
+        for part, clips in split.items()
+        for clip in clips
     }
+    return dict(sorted(facts.items()))
 
 
 def _settings(library: ClipLibrary, config: ComposeConfig) -> dict[str, object]:

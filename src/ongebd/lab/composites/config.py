@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Annotated, Literal
 
 from ongebd.common.settings import Range, check_fields
-from ongebd.errors import ConfigError, a_number
+from ongebd.errors import ConfigError
 from ongebd.video.timing import exact_rate
 
 BOUNDARY_KINDS = (
@@ -42,48 +42,51 @@ _LONGEST = 600.0
 
 @dataclass(frozen=True, kw_only=True)
 class ComposeConfig:
-    """What is composed. Kinds may be one text with commas; afterwards they are a tuple."""
+    """What is composed; also the options of `ongebd compose`."""
 
     videos: Annotated[int, Range(least=1)] = 20
-    """How many, over all parts."""
+    """Number of videos, over all parts of the split."""
+
     minutes: Annotated[float, Range(above=0, most=6000)] | None = None
-    """Make videos until their total length is this, instead of `videos`."""
+    """Total length of the videos, instead of --videos."""
+
     seed: Annotated[int, Range(least=0)] = 0
-    """Random seed of everything but the split of the clips."""
+    """Seed of everything but the split."""
+
     split: str = "0.7,0.15,0.15"
-    """Three shares for training, validation and test; or one part, `train`, `val` or `test`; or `all`, which
-    uses every clip for every video."""
+    """Three shares for training, validation and test; or train, val or test for one of them; or all. Clips are
+    divided by their names, and clips of one setting stay together."""
+
     split_seed: Annotated[int, Range(least=0)] = 0
-    """Random seed of the split, so that `seed` gives other videos of the same parts."""
+    """Seed of the split, so that --seed gives other videos of the same parts."""
+
+    boundaries: str | Sequence[str] = "all"
+    """Comma-separated kinds, all, or none; afterwards a tuple of some of `BOUNDARY_KINDS`."""
+
+    distractors: str | Sequence[str] = "all"
+    """Comma-separated kinds, all, or none; afterwards a tuple of some of `DISTRACTOR_KINDS`."""
+
+    seconds: str | tuple[float, float] = "8,40"
+    """The shortest and the longest video; afterwards two numbers."""
+
+    motion: Motion | None = None
+    """What is shown between boundaries: any stretch; calm ones, in which the picture never changes much within
+    a second; or still pictures. calm and still need --boundaries none, whose default is calm."""
+
     size: Annotated[int, Range(least=64, most=1080)] = 256
     """Shorter side, pixels, even."""
-    fps: float | Fraction = 24.0
-    """Frames a second."""
-    boundaries: str | Sequence[str] = "all"
-    """Some of `BOUNDARY_KINDS`, `all` or `none`."""
-    distractors: str | Sequence[str] = "all"
-    """Some of `DISTRACTOR_KINDS`, `all` or `none`."""
-    seconds: tuple[float, float] = (8.0, 40.0)
-    """Shortest and longest video."""
-    motion: Motion | None = None
-    """What is shown between boundaries: `any` stretch of a clip; only `calm` ones, in which the picture never
-    changes much within a second; or `still` pictures. None: `calm` for videos without boundaries, otherwise
-    `any`."""
+
+    fps: Annotated[float, Range(least=8, most=120)] = 24.0
+    """Frames per second."""
+
     crf: Annotated[int, Range(least=0, most=51)] = 20
-    """Quality of the H.264 file, 0 (best) to 51."""
+    """Quality of the H.264 files, 0 (best) to 51."""
 
     def __post_init__(self) -> None:
         check_fields(self)
         if self.size % 2:
             raise ConfigError(f"size must be an even number, not {self.size}")
-        if not 8 <= self.rate <= 120:
-            raise ConfigError(f"fps must be at least 8 and at most 120, not {float(self.fps):g}")
-        shortest, longest = (a_number("seconds", value) for value in self.seconds)
-        if not 3 <= shortest <= longest <= _LONGEST:
-            raise ConfigError(
-                f"seconds must be the shortest and the longest video, between 3 and {_LONGEST:g},"
-                f" not {shortest:g} and {longest:g}"
-            )
+        object.__setattr__(self, "seconds", _two_numbers(self.seconds))
         object.__setattr__(self, "boundaries", _kinds("boundaries", self.boundaries, BOUNDARY_KINDS))
         object.__setattr__(self, "distractors", _kinds("distractors", self.distractors, DISTRACTOR_KINDS))
         if self.shown != "any" and self.boundaries:
@@ -101,6 +104,19 @@ class ComposeConfig:
     def shown(self) -> Motion:
         """`motion`, or what None means."""
         return self.motion or ("any" if self.boundaries else "calm")
+
+
+def _two_numbers(given: str | Sequence[float]) -> tuple[float, float]:
+    try:
+        shortest, longest = map(float, given.split(",") if isinstance(given, str) else given)
+    except (TypeError, ValueError):
+        shortest = longest = 0.0
+    if not 3 <= shortest <= longest <= _LONGEST:
+        raise ConfigError(
+            f"seconds must be the shortest and the longest video, such as 8,40, between 3 and {_LONGEST:g},"
+            f" not {given}"
+        )
+    return shortest, longest
 
 
 def _kinds(what: str, given: str | Sequence[str], known: Sequence[str]) -> tuple[str, ...]:

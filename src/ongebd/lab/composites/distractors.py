@@ -185,12 +185,12 @@ def _with_overlay(picture: ImageU8, distractor: Distractor, elapsed: float, rema
     share = min(1.0, elapsed / 0.25, remaining / 0.25) if rng.random() < 0.5 else 1.0
     if rng.random() < 0.5:
         text = _CAPTIONS[int(rng.integers(len(_CAPTIONS)))]
-        letters = _words(text, max(9, round(short * (0.05 + 0.03 * distractor.strength))))
+        letters = words(text, max(9, round(short * (0.05 + 0.03 * distractor.strength))))
         pad = max(3, short // 40)
         left, top = round(0.06 * width), round(height * 0.94) - letters.shape[0] - 2 * pad
     else:
         text = _LOGOS[int(rng.integers(len(_LOGOS)))]
-        letters = _words(text, max(9, round(short * (0.06 + 0.05 * distractor.strength))))
+        letters = words(text, max(9, round(short * (0.06 + 0.05 * distractor.strength))))
         pad = max(3, short // 30)
         left = round(0.05 * width) if rng.random() < 0.3 else width - letters.shape[1] - 2 * pad - 8
         top = round(0.05 * height)
@@ -207,7 +207,7 @@ def _with_overlay(picture: ImageU8, distractor: Distractor, elapsed: float, rema
 
 
 @cache
-def _words(text: str, height: int) -> npt.NDArray[np.float32]:
+def words(text: str, height: int) -> npt.NDArray[np.float32]:
     """How much of each pixel the letters cover, 0 to 1. Matplotlib's font is the same on every machine."""
     import matplotlib as mpl
     from matplotlib.ft2font import FT2Font

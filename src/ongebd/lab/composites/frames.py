@@ -10,7 +10,7 @@ import av.error
 import numpy as np
 import numpy.typing as npt
 from av.codec.context import ThreadType
-from av.container import InputContainer
+from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
@@ -23,41 +23,6 @@ from ongebd.video.source import open_container, pick_stream
 
 _SEEK_FROM = 5.0  # seconds; nearer to the start, decoding from there is as fast
 _LEAD = 2.0  # seconds to seek before the wanted frame
-
-
-def open_clip(path: Path) -> tuple[InputContainer, VideoStream]:
-    """Open a clip and choose its video stream.
-
-    Raises:
-        SourceError: It has none, or can't be read.
-    """
-    container = open_container(path)
-    try:
-        stream = pick_stream(container, None, str(path))
-    except SourceError:
-        container.close()
-        raise
-    stream.thread_type = ThreadType.SLICE
-    return container, stream
-
-
-def decoded(container: InputContainer, stream: VideoStream) -> Iterator[VideoFrame]:
-    """Every frame that can be decoded. Packets that can't be are skipped, always the same ones."""
-    packets = container.demux(stream)
-    while True:
-        try:
-            packet = next(packets, None)
-        except (av.error.FFmpegError, OSError):
-            packet = None  # cut off: only what the decoder holds back is left
-        try:
-            yield from stream.codec_context.decode(packet)
-        except av.error.EOFError:
-            return
-        except (av.error.FFmpegError, ValueError):
-            if packet is not None:
-                continue
-        if packet is None:
-            return
 
 
 def pictures_at(clip: Clip, numbers: Sequence[int], short_side: int) -> Iterator[ImageU8]:
@@ -103,33 +68,53 @@ def _numbered(clip: Clip, first: int) -> Generator[tuple[int, VideoFrame], None,
     Seeking makes some files decode to other pictures, so the first one is compared.
     """
     if clip.pts is not None and clip.times[first] > _SEEK_FROM:
-        sure, maker = False, RgbMaker(Fit(SIDE))
         with closing(_sought(clip, clip.pts, first)) as frames:
             for number, frame in frames:
-                if not sure and number == first:
-                    sure = np.array_equal(small_luma(maker(frame)), clip.luma[first])
-                if number >= first and not sure:
-                    break
-                if sure:
+                if number >= first:
+                    picture = small_luma(RgbMaker(Fit(SIDE))(frame))
+                    if number > first or not np.array_equal(picture, clip.luma[first]):
+                        break
                     yield number, frame
-        if sure:
-            return
-    container, stream = open_clip(clip.path)
-    with container:
-        yield from enumerate(decoded(container, stream))
+                    yield from frames
+                    return
+    yield from enumerate(_decoded(clip.path))
 
 
 def _sought(
     clip: Clip, pts: npt.NDArray[np.int64], first: int
 ) -> Generator[tuple[int, VideoFrame], None, None]:
-    container, stream = open_clip(clip.path)
-    with container:
-        goal = int(pts[clip.at(clip.times[first] - _LEAD)])
+    number_of = {int(stamp): number for number, stamp in enumerate(pts)}
+    for frame in _decoded(clip.path, int(pts[clip.at(clip.times[first] - _LEAD)])):
+        if frame.pts is not None and frame.pts in number_of:
+            yield number_of[frame.pts], frame
+
+
+def _decoded(path: Path, since: int | None = None) -> Iterator[VideoFrame]:
+    """Every frame that can be decoded, from a timestamp or the start on; none if that can't be sought.
+
+    Packets that can't be decoded are skipped, always the same ones.
+    """
+    with open_container(path) as container:
+        stream = pick_stream(container, None, str(path))
+        stream.thread_type = ThreadType.SLICE
+        packets = container.demux(stream)
+        packet: Packet[VideoStream] | None
         try:
-            container.seek(goal, stream=stream, backward=True)
+            if since is not None:
+                container.seek(since, stream=stream, backward=True)
         except (av.error.FFmpegError, OSError):
             return
-        number_of = {int(stamp): number for number, stamp in enumerate(pts)}
-        for frame in decoded(container, stream):
-            if frame.pts is not None and frame.pts in number_of:
-                yield number_of[frame.pts], frame
+        while True:
+            try:
+                packet = next(packets, None)
+            except (av.error.FFmpegError, OSError):
+                packet = None  # cut off: only what the decoder holds back is left
+            try:
+                yield from stream.codec_context.decode(packet)
+            except av.error.EOFError:
+                return
+            except (av.error.FFmpegError, ValueError):
+                if packet is not None:
+                    continue
+            if packet is None:
+                return

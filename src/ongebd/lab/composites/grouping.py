@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from ongebd.data.files import parse_json, read_bytes, table_rows
+from ongebd.data.files import read_bytes, table_rows
 from ongebd.errors import ConfigError, LabelError
 from ongebd.lab.composites.clips import Clip, ClipLibrary
 from ongebd.lab.composites.config import Part
@@ -22,26 +22,14 @@ _LAST_PART = re.compile(r"(__|[_\-. ])[^_\-. ]*$")
 
 
 def read_groups(path: Path) -> dict[str, str]:
-    """Groups by the names of clips: a CSV with the columns `file` and `group`, or a JSON `{file: group}`."""
-    data = read_bytes(path)
+    """Groups by the names of clips, from a CSV with the columns `file` and `group`."""
     groups: dict[str, str] = {}
-    if path.suffix.lower() == ".csv":
-        for where, row in table_rows(data, path, {"file", "group"}):
-            name, group = row["file"], row["group"]
-            if not name or not group:
-                raise LabelError(
-                    f"{where}: the {'group' if name else 'file'} is empty; fill it or remove the line"
-                )
-            if groups.setdefault(name, group) != group:
-                raise LabelError(f"{where}: {name!r} has two groups; keep one line")
-        return groups
-    value = parse_json(data, path)
-    if not isinstance(value, Mapping) or not all(isinstance(group, str) for group in value.values()):
-        raise LabelError(f"{path}: groups are a JSON object of file: group, or a CSV with file,group")
-    for name, group in value.items():
-        if not group.strip():
-            raise LabelError(f"{path}: the group of {name!r} is empty; name it or remove the clip")
-    return dict(value)
+    for where, row in table_rows(read_bytes(path), path, {"file", "group"}):
+        if not row["file"] or not row["group"]:
+            raise LabelError(f"{where}: the file or the group is empty; fill it or remove the line")
+        if groups.setdefault(row["file"], row["group"]) != row["group"]:
+            raise LabelError(f"{where}: {row['file']!r} has two groups; keep one line")
+    return groups
 
 
 def grouped(clips: Sequence[Clip], given: Mapping[str, str] | None, warnings: list[str]) -> list[Clip]:

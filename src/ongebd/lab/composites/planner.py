@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
@@ -24,14 +24,6 @@ _ATTEMPTS = 40
 _WIDEST = 16 / 9
 
 
-@dataclass
-class _Counts:
-    """How often each kind was planned so far in a part: rare ones come first."""
-
-    boundaries: Counter[str] = field(default_factory=Counter)
-    distractors: Counter[str] = field(default_factory=Counter)
-
-
 def plan_videos(library: ClipLibrary, config: ComposeConfig) -> list[VideoPlan]:
     """The plans of all videos. Within a part, the first n don't depend on how many follow.
 
@@ -42,7 +34,6 @@ def plan_videos(library: ClipLibrary, config: ComposeConfig) -> list[VideoPlan]:
         raise ConfigError(
             "labelled boundaries were kept, but natural is not among the kinds: read the clips again"
         )
-    natural = library.labelled and "natural" in config.boundaries
     shares, wanted = parts(config.split)
     clips_of = parted(library, shares, config.split_seed)
     total = sum(shares[part] for part in wanted)
@@ -53,22 +44,22 @@ def plan_videos(library: ClipLibrary, config: ComposeConfig) -> list[VideoPlan]:
         count = round(config.videos * ahead) - done
         done += count
         seconds = None if config.minutes is None else 60 * config.minutes * shares[part] / total
-        counts = _Counts()
+        counts: Counter[str] = Counter()
         number, length = 0, 0.0
         while number < count if seconds is None else length < seconds:
-            plans.append(_planned(clips_of[part], config, part, number, counts, natural=natural))
+            plans.append(_planned(clips_of[part], config, part, number, counts))
             number, length = number + 1, length + plans[-1].duration
     return plans
 
 
 def _planned(
-    clips: Sequence[Clip], config: ComposeConfig, part: Part, number: int, counts: _Counts, *, natural: bool
+    clips: Sequence[Clip], config: ComposeConfig, part: Part, number: int, counts: Counter[str]
 ) -> VideoPlan:
     which = ("all", "train", "val", "test").index(part)
     for attempt in range(_ATTEMPTS):
         draft = _Draft(clips, config, np.random.default_rng((config.seed, which, number, attempt)), counts)
         if draft.compose():
-            return draft.finished(part, number, natural=natural)
+            return draft.finished(part, number)
     what = "" if part == "all" else f" of part {part!r}"
     if not draft.kinds:
         calm = "calm " if config.shown == "calm" else ""
@@ -86,7 +77,7 @@ class _Draft:
     """A video being planned."""
 
     def __init__(
-        self, clips: Sequence[Clip], config: ComposeConfig, rng: np.random.Generator, counts: _Counts
+        self, clips: Sequence[Clip], config: ComposeConfig, rng: np.random.Generator, counts: Counter[str]
     ) -> None:
         self.kinds = [kind for kind in config.boundaries if kind != "natural"]
         self._clips = clips
@@ -120,14 +111,13 @@ class _Draft:
         self._add(piece, first, frames)
         return first + frames >= self._shortest and (not self.kinds or bool(self._joins))
 
-    def finished(self, part: Part, number: int, *, natural: bool) -> VideoPlan:
+    def finished(self, part: Part, number: int) -> VideoPlan:
         """The plan, with its distractors."""
-        naturals = self._naturals() if natural else []
+        naturals = self._naturals()
         marks = [(join.first, join.first + join.frames) for join in self._joins]
         marks += [(frame, frame) for frame in naturals]
-        distractors = placed(self._segments, marks, self._config, self._rng, self._counts.distractors)
-        self._counts.boundaries.update(join.kind for join in self._joins)
-        self._counts.distractors.update(each.kind for each in distractors)
+        distractors = placed(self._segments, marks, self._config, self._rng, self._counts)
+        self._counts.update([join.kind for join in self._joins] + [each.kind for each in distractors])
         first = next(clip for clip in self._clips if clip.name == self._segments[0].clip)
         width, height = _size(first, self._config.size)
         return VideoPlan(
@@ -198,8 +188,7 @@ class _Draft:
     def _rare_first(self) -> list[str]:
         """The kinds in random order, rare ones more likely first."""
         often = [
-            1 + self._counts.boundaries[kind] + sum(join.kind == kind for join in self._joins)
-            for kind in self.kinds
+            1 + self._counts[kind] + sum(join.kind == kind for join in self._joins) for kind in self.kinds
         ]
         # Drawn without replacement, in proportion to 1 / often² (Efraimidis and Spirakis' keys).
         keys = [float(self._rng.random()) ** ((each / min(often)) ** 2) for each in often]

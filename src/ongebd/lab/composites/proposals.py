@@ -103,24 +103,13 @@ class Proposer:
         self._clips = clips
         self._rng = rng
         self._opening = opening
-        self._by_kind: dict[str, Callable[[Piece, float], Piece | None]] = {
-            "cut": self._cut,
-            "jump": self._jump,
-            "action": self._action,
-            "dissolve": self._dissolve,
-            "fade": self._fade,
-            "speed": self._speed,
-            "reverse": self._reverse,
-            "framing": self._framing,
-            "stop": self._stop,
-            "start": self._start,
-        }
 
     def propose(self, kind: str, piece: Piece, seconds: float) -> Piece | None:
         """What follows the piece after so many seconds, if a boundary of this kind can be seen there."""
         if piece.rate == 0 and kind not in ("start", "cut", "dissolve", "fade"):
             return None
-        return self._by_kind[kind](piece, piece.after(seconds))
+        following: Callable[[Piece, float], Piece | None] = getattr(self, f"_{kind}")
+        return following(piece, piece.after(seconds))
 
     def opened(self, clip: Clip) -> Piece | None:
         """A piece of a clip, somewhere in one of its shots; long shots are chosen more often."""

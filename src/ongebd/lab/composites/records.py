@@ -19,7 +19,7 @@ from ongebd.data.label_set import LabelSet
 from ongebd.data.numbers import kind as kind_of
 from ongebd.data.numbers import number
 from ongebd.errors import LabelError, OngebdError, os_errors
-from ongebd.lab.composites.plan import VideoPlan
+from ongebd.lab.composites.plan import Join, VideoPlan
 
 LABELS = "labels.json"
 TRUTH = "composites.json"
@@ -98,9 +98,8 @@ class Composites:
 
     def labels(self) -> LabelSet:
         """The same labels as in `labels.json`."""
-        return from_official_schema(
-            {video.id: _official(video) for video in self.videos.values()}, dataset="custom"
-        )
+        official: dict[object, object] = {name: _official(video) for name, video in self.videos.items()}
+        return from_official_schema(official, dataset="custom")
 
 
 def composite_of(plan: VideoPlan, folder: Path) -> CompositeVideo:
@@ -109,11 +108,11 @@ def composite_of(plan: VideoPlan, folder: Path) -> CompositeVideo:
     def at(frame: int) -> float:
         return round(float(frame / plan.fps), 6)
 
+    joins = (*plan.joins, *(Join("natural", frame) for frame in plan.naturals))
     boundaries = [
         CompositeBoundary(at(join.frame), join.kind, at(join.first), at(join.first + join.frames))
-        for join in plan.joins
+        for join in joins
     ]
-    boundaries += [CompositeBoundary(at(each), "natural", at(each), at(each)) for each in plan.naturals]
     return CompositeVideo(
         id=plan.id,
         path=folder / f"{plan.id}.mp4",
@@ -122,9 +121,7 @@ def composite_of(plan: VideoPlan, folder: Path) -> CompositeVideo:
         fps=float(plan.fps),
         frames=plan.frames,
         boundaries=tuple(sorted(boundaries, key=lambda each: each.time)),
-        distractors=tuple(
-            CompositeDistractor(at(each.first), at(each.stop), each.kind) for each in plan.distractors
-        ),
+        distractors=tuple(CompositeDistractor(at(d.first), at(d.stop), d.kind) for d in plan.distractors),
         clips=tuple(plan.clips),
     )
 
@@ -136,12 +133,8 @@ def write_records(
     clips: Mapping[str, Mapping[str, str]],
 ) -> None:
     """Write both files."""
-    truth = {
-        "format": FORMAT,
-        "settings": settings,
-        "clips": clips,
-        "videos": {video.id: _whole(video) for video in videos},
-    }
+    whole = {video.id: _whole(video) for video in videos}
+    truth = {"format": FORMAT, "settings": settings, "clips": clips, "videos": whole}
     write_text(folder / LABELS, _json({video.id: _official(video) for video in videos}))
     write_text(folder / TRUTH, _json(truth))
 
@@ -199,25 +192,17 @@ def _official(video: CompositeVideo) -> dict[str, object]:
 
 
 def _whole(video: CompositeVideo) -> dict[str, object]:
-    return {
-        "file": video.path.name,
-        "part": video.part,
-        "duration": video.duration,
-        "fps": video.fps,
-        "frames": video.frames,
-        "clips": video.clips,
-        "boundaries": [asdict(each) for each in video.boundaries],
-        "distractors": [asdict(each) for each in video.distractors],
-    }
+    facts = asdict(video)
+    del facts["id"]
+    return {"file": facts.pop("path").name, **facts}
 
 
 def _read(folder: Path, name: str, entry: Mapping[str, Any]) -> CompositeVideo:
-    def spans(key: str, kind: Any) -> tuple[Any, ...]:
-        rows = (
-            {part: str(value) if part == "kind" else number(value, name) for part, value in each.items()}
-            for each in entry[key]
-        )
-        return tuple(kind(**row) for row in rows)
+    def fact(key: str, value: object) -> str | float:
+        return str(value) if key == "kind" else number(value, name)
+
+    def spans(of: str, kind: Any) -> tuple[Any, ...]:
+        return tuple(kind(**{key: fact(key, value) for key, value in row.items()}) for row in entry[of])
 
     return CompositeVideo(
         id=name,
@@ -228,5 +213,5 @@ def _read(folder: Path, name: str, entry: Mapping[str, Any]) -> CompositeVideo:
         frames=int(entry["frames"]),
         boundaries=spans("boundaries", CompositeBoundary),
         distractors=spans("distractors", CompositeDistractor),
-        clips=tuple(str(clip) for clip in entry["clips"]),
+        clips=tuple(map(str, entry["clips"])),
     )

@@ -15,7 +15,6 @@ from ongebd.data.labels import read_labels
 from ongebd.data.numbers import FloatArray
 from ongebd.errors import ConfigError, SourceError
 from ongebd.lab.composites.clips import Clip, ClipLibrary, Shot
-from ongebd.lab.composites.frames import decoded, open_clip
 from ongebd.lab.composites.grouping import grouped, read_groups
 from ongebd.lab.composites.pictures import (
     SIDE,
@@ -27,16 +26,12 @@ from ongebd.lab.composites.pictures import (
     steps_of,
     turnover_of,
 )
-from ongebd.video.picture import Fit, RgbMaker
-from ongebd.video.source import has_timestamps
-from ongebd.video.timing import Clock
+from ongebd.video.reader import VideoReader
 
-ENDINGS = frozenset(
-    {
-        *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".gif", ".ts", ".mts", ".m2ts", ".mpg", ".mpeg"),
-        *(".flv", ".wmv", ".ogv", ".3gp", ".y4m"),
-    }
-)
+ENDINGS = {
+    *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".gif", ".ts", ".mts", ".m2ts", ".mpg", ".mpeg"),
+    *(".flv", ".wmv", ".ogv", ".3gp", ".y4m"),
+}
 """Files that are taken from a folder. A file that is named on its own is always tried."""
 
 _LONGEST_READ = 600.0  # seconds of a clip that are used, from its start
@@ -170,36 +165,23 @@ def _read(name: str, path: Path, labels: VideoLabels | None, *, keep: bool) -> C
 
 def _frames(path: Path) -> tuple[FloatArray, npt.NDArray[np.int64] | None, LumaU8, tuple[int, int]]:
     """Times, timestamps, small pictures and upright (width, height) of the frames up to `_LONGEST_READ`."""
-    container, stream = open_clip(path)
     times: list[float] = []
-    stamps: list[int | None] = []
+    stamps: list[int] = []
     small: list[LumaU8] = []
-    clock, maker = Clock(trust_pts=container.format.name != "avi"), RgbMaker(Fit(SIDE))
-    shape: tuple[int, int] | None = None
-    size = (0, 0)
-    with container:
-        stamped = has_timestamps(container)
-        for frame in decoded(container, stream):
-            if shape not in (None, (frame.width, frame.height)):
-                break  # the picture's size changes: the clip ends here
-            shape = (frame.width, frame.height)
-            pts, dts = (frame.pts, frame.dts) if stamped else (None, None)
-            base = frame.time_base or stream.time_base
-            tick = clock.tick(pts, dts, frame.duration, base) if base else None
-            if tick is None or tick.time > _LONGEST_READ:
-                break
-            picture = maker(frame)
-            # The small picture shows whether the frame was turned.
-            turned = shape[0] != shape[1] and (shape[0] > shape[1]) != (picture.shape[1] > picture.shape[0])
-            size = shape[::-1] if turned else shape
-            times.append(float(tick.time))
-            stamps.append(pts)
-            small.append(small_luma(picture))
-    if not times:
+    size: tuple[int, int] | None = None
+    with VideoReader(path, short_side=SIDE) as reader:
+        for frame in reader:
+            if size not in (None, frame.size) or frame.time > _LONGEST_READ:
+                break  # also where the picture's size changes
+            size = frame.size
+            times.append(float(frame.time))
+            small.append(small_luma(frame.rgb))
+            if frame.pts is not None:
+                stamps.append(frame.pts)
+    if size is None:
         raise SourceError(f"{path}: no frame of it can be decoded; fetch or record it again")
-    known = [stamp for stamp in stamps if stamp is not None]
-    in_order = len(known) == len(times) and all(a < b for a, b in pairwise(known))
-    return np.array(times), np.array(known, np.int64) if in_order else None, np.stack(small), size
+    in_order = len(stamps) == len(times) and all(a < b for a, b in pairwise(stamps))
+    return np.array(times), np.array(stamps, np.int64) if in_order else None, np.stack(small), size
 
 
 def _labelled(labels: VideoLabels, *, keep: bool) -> tuple[list[float], list[float]]:
@@ -228,16 +210,10 @@ def _shots(
     """Runs of allowed frames without a cut or gap; the frame before a cut is left out too."""
     usable = allowed & (times < limit)
     usable[[cut - 1 for cut in cuts]] = False
-    starts = {*cuts, *(np.flatnonzero(np.diff(times) > _GAP) + 1).tolist()}
-    shots: list[Shot] = []
-    first: int | None = None
-    for place in range(len(times) + 1):
-        ends = place == len(times) or not usable[place] or place in starts
-        if ends and first is not None:
-            end = min(float(times[place - 1]) + usual, limit)
-            if end - times[first] >= _SHORTEST_SHOT:
-                shots.append(Shot(float(times[first]), end))
-            first = None
-        if first is None and place < len(times) and usable[place]:
-            first = place
+    edges = {*cuts, *(np.flatnonzero(np.diff(times) > _GAP) + 1), *(np.flatnonzero(np.diff(usable)) + 1)}
+    shots = []
+    for run in np.split(np.arange(len(times)), sorted(edges)):
+        shot = Shot(float(times[run[0]]), min(float(times[run[-1]]) + usual, limit))
+        if usable[run[0]] and shot.seconds >= _SHORTEST_SHOT:
+            shots.append(shot)
     return tuple(shots)

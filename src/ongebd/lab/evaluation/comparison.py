@@ -128,7 +128,6 @@ def compare(
     if predictions.unit != unit:
         raise LabelError(f"the predictions are in {predictions.unit}, not in {unit}; convert them first")
     exact = {name: name for name in predictions.videos if name in labels.videos}
-    predictions.check_shared(labels.videos, exact, None)
     name = labels.source or "the labels"
     agreeing = [video for video in labels.videos.values() if _annotators_agree(video, min_consistency)]
     if not agreeing:
