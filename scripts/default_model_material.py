@@ -236,7 +236,7 @@ def composite_configs(fold: int) -> dict[str, ComposeConfig]:
     raters saw are kept. *unrated*: clips without ratings (ten of them show one setting, with different
     actions). *distractors*: changes that must not fire, over still pictures.
     """
-    usual = ComposeConfig(split="all", seconds=(8, 24))
+    usual = ComposeConfig(split="all", seconds="8,24")
     made = ",".join(kind for kind in BOUNDARY_KINDS if kind != "natural")
     still = ",".join(kind for kind in DISTRACTOR_KINDS if kind != "freeze")  # which a still picture hides
     return {

@@ -71,7 +71,7 @@ def compose(
         library = read_clips(
             clips,
             labels=labels,
-            keep_labelled="natural" in config.boundaries,
+            keep_labelled="natural" in config.boundary_kinds,
             groups=groups,
             progress=lambda at, count, name: progress.show(
                 "reading clips", at, count, f"{at}/{count}  {name}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ongebd.data.files import UnreadKeys
-from ongebd.data.label_set import LabelSet, VideoLabels, label_set
+from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.numbers import FloatArray, is_list, kind, number, number_list
 from ongebd.data.numbers import videos as count_of
 from ongebd.errors import LabelError
@@ -40,19 +40,9 @@ OFFICIAL = Schema(
 OWN = Schema("duration", "boundaries", "consistency", ("fps",), strict=True)
 
 
-def from_official_schema(entries: Mapping[object, object], dataset: str = "auto") -> LabelSet:
-    """A label set from a dict in the official schema; see `from_dict`.
-
-    >>> entry = {"video_duration": 10.0, "substages_timestamps": [[2.0, 5.0], [2.1]]}
-    >>> len(from_official_schema({"a": entry}).videos["a"].boundaries)
-    2
-    """
-    return from_dict(entries, OFFICIAL, dataset)
-
-
 def from_dict(
     entries: Mapping[object, object],
-    schema: Schema,
+    schema: Schema = OFFICIAL,
     dataset: str = "auto",
     source: str | None = None,
     sha256: str | None = None,
@@ -74,6 +64,10 @@ def from_dict(
 
     Raises:
         LabelError: A key is missing or a value isn't what it should be; names the video and the key.
+
+    >>> entry = {"video_duration": 10.0, "substages_timestamps": [[2.0, 5.0], [2.1]]}
+    >>> len(from_dict({"a": entry}).videos["a"].boundaries)
+    2
     """
     lines = list(notes)
     if dataset == "auto":
@@ -81,7 +75,7 @@ def from_dict(
         lines += doubts
     videos: dict[str, VideoLabels] = {}
     unread = UnreadKeys(schema.duration, schema.times, schema.consistency, *schema.others)
-    frames_only = 0
+    unsorted = outside = empty = frames_only = 0
     for key, entry in entries.items():
         video_id = _text(key)
         where = f"{source or 'labels'}: video {video_id!r}"
@@ -91,12 +85,18 @@ def from_dict(
             raise LabelError(f"{where}: must be a dict, not {kind(entry)}; is this a file of predictions?")
         unread.see(entry, where if schema.strict else None)
         frames_only += FRAMES in entry and schema.times not in entry
-        videos[video_id] = _video(video_id, entry, where, schema, source, dataset)
-    lines += unread.notes()
-    if frames_only:
-        what = "with frame numbers only (a file from before May 2022): time = frame / fps"
-        lines.append(f"{count_of(frames_only)} {what}")
-    return label_set(videos, dataset, source, sha256, lines)
+        video = videos[video_id] = _video(video_id, entry, where, schema, source, dataset)
+        unsorted += any((np.diff(times) < 0).any() for times in video.boundaries)
+        outside += any(((times < 0) | (times > video.duration)).any() for times in video.boundaries)
+        empty += any(not len(times) for times in video.boundaries)
+    counts = {
+        "frame numbers only (a file from before May 2022): time = frame / fps": frames_only,
+        "boundaries out of order (kept so, as the official rule does)": unsorted,
+        "boundaries before 0 or after the end (kept, as the official rule does)": outside,
+        "an annotator who saw no boundary": empty,
+    }
+    lines += unread.notes() + [f"{count_of(count)} with {what}" for what, count in counts.items() if count]
+    return LabelSet(videos, dataset, source, sha256, tuple(lines))
 
 
 def recognised_dataset(entries: Mapping[object, object]) -> tuple[str, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import InitVar, dataclass, replace
 
 import numpy as np
@@ -49,16 +49,10 @@ class VideoLabels:
             raise LabelError(
                 f"{where}: has no annotator; give at least one list of boundaries (it may be empty)"
             )
-        for order, times in enumerate(self.boundaries):
-            if not np.isfinite(times).all():
-                raise LabelError(f"{where}, annotator {order}: a boundary is not a finite number; correct it")
         scores = len(self.annotator_consistency)
         if scores and scores != len(self.boundaries):
-            raise LabelError(
-                f"{where}: {scores} consistency scores for {len(self.boundaries)} annotators; give one for "
-                "each, "
-                "or leave f1_consis out"
-            )
+            many = len(self.boundaries)
+            raise LabelError(f"{where}: {scores} consistency scores for {many} annotators; give one for each")
 
     @property
     def most_consistent(self) -> int | None:
@@ -122,25 +116,3 @@ class LabelSet:
             f"{len(wanted) - len(kept)} not; {count_of(len(self.videos) - len(kept))} left out"
         )
         return replace(self, videos=kept, notes=(*self.notes, note))
-
-
-def label_set(
-    videos: Mapping[str, VideoLabels],
-    dataset: str,
-    source: str | None,
-    sha256: str | None,
-    notes: Sequence[str] = (),
-) -> LabelSet:
-    """A label set of videos from a file, with notes on odd ones: out of order, or outside their video."""
-    unsorted = outside = empty = 0
-    for video in videos.values():
-        unsorted += any((np.diff(times) < 0).any() for times in video.boundaries)
-        outside += any(((times < 0) | (times > video.duration)).any() for times in video.boundaries)
-        empty += any(not len(times) for times in video.boundaries)
-    found = (
-        (unsorted, "boundaries out of order (kept so, as the official rule does)"),
-        (outside, "boundaries before 0 or after the end (kept, as the official rule does)"),
-        (empty, "an annotator who saw no boundary"),
-    )
-    odd = [f"{count_of(count)} with {what}" for count, what in found if count]
-    return LabelSet(dict(videos), dataset, source, sha256, (*notes, *odd))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,22 +21,6 @@ LabelRule = Literal["exact", "near"]
 
 NEAR = 0.15
 """Seconds: the rule of the original GEBD baseline, and the "near" rule's default."""
-
-
-class StoredFeatures(Protocol):
-    """One video of a store."""
-
-    @property
-    def features(self) -> npt.NDArray[np.float16]:
-        """(T, D)."""
-
-    @property
-    def times(self) -> FloatArray:
-        """Seconds, (T,)."""
-
-    @property
-    def epochs(self) -> npt.NDArray[np.int32]:
-        """How often the clock had broken before each frame, (T,)."""
 
 
 class FeatureSource(Protocol):
@@ -57,8 +41,8 @@ class FeatureSource(Protocol):
     def ids(self) -> list[str]:
         """The ids of all videos."""
 
-    def __getitem__(self, video_id: str, /) -> StoredFeatures:
-        """One video."""
+    def __getitem__(self, video_id: str, /) -> Any:
+        """One video: its features (T, D), times (T,) and epochs (T,), as in `LabelledVideo`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,7 +181,7 @@ def frame_targets(
 
 
 def _labelled(
-    stored: StoredFeatures,
+    stored: Any,
     label: VideoLabels,
     rule: LabelRule,
     near: float,

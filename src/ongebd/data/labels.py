@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from ongebd.data.files import UnreadKeys, parse_json, read_bytes, read_text, sha256, table_rows
 from ongebd.data.kinetics_raw import convert_raw_annotation, is_raw_annotation
-from ongebd.data.label_dicts import FRAMES, OFFICIAL, OWN, TIMES, from_dict, from_official_schema
+from ongebd.data.label_dicts import FRAMES, OFFICIAL, OWN, TIMES, from_dict
 from ongebd.data.label_set import LabelSet
 from ongebd.data.numbers import kind, parse_number
 from ongebd.data.restricted_pickle import read_pickle
@@ -65,7 +65,7 @@ def read_labels(path: Path | str, dataset: Dataset = "auto") -> LabelSet:
 
 def as_label_set(labels: LabelSet | Mapping[str, Mapping[str, object]]) -> LabelSet:
     """A label set from a label set, or from a plain dict in the official schema."""
-    return labels if isinstance(labels, LabelSet) else from_official_schema(dict(labels.items()))
+    return labels if isinstance(labels, LabelSet) else from_dict(dict(labels.items()))
 
 
 def min_consistency_of(dataset: str) -> float | None:

@@ -23,20 +23,18 @@ from ongebd.errors import ConfigError, LabelError, OngebdError, SourceError
 from ongebd.lab.composites import (
     BOUNDARY_KINDS,
     DISTRACTOR_KINDS,
-    Clip,
-    ClipLibrary,
     ComposeConfig,
-    Shot,
-    VideoPlan,
     compose,
     frames,
     plan_videos,
     read_clips,
     read_composites,
     render,
-    write_contact_sheet,
 )
+from ongebd.lab.composites.clips import Clip, ClipLibrary, Shot
 from ongebd.lab.composites.grouping import parted
+from ongebd.lab.composites.plan import VideoPlan
+from ongebd.lab.composites.sheet import write_contact_sheet
 from ongebd.lab.composites.workers import side_by_side
 from ongebd.video import VideoReader
 
@@ -50,7 +48,7 @@ def library(clip_folder: Path) -> ClipLibrary:
 
 
 def small(**settings: Any) -> ComposeConfig:
-    return ComposeConfig(**{"size": 64, "seconds": (4, 6), "split": "all", "videos": 1, **settings})
+    return ComposeConfig(**{"size": 64, "seconds": "4,6", "split": "all", "videos": 1, **settings})
 
 
 def pictures(plan: VideoPlan, library: ClipLibrary) -> npt.NDArray[np.float32]:
@@ -100,7 +98,7 @@ def test_each_kind_of_boundary_is_seen_at_its_labelled_frame(kind: str, library:
 @pytest.mark.parametrize("kind", DISTRACTOR_KINDS)
 def test_a_distractor_is_seen_in_its_interval_alone_and_has_no_label(kind: str, library: ClipLibrary) -> None:
     motion = "any" if kind == "freeze" else "still"
-    config = small(boundaries="none", distractors=kind, motion=motion, seconds=(4, 5), seed=1)
+    config = small(boundaries="none", distractors=kind, motion=motion, seconds="4,5", seed=1)
     plan = plan_videos(library, config)[0]
     assert not plan.joins
     assert {each.kind for each in plan.distractors} == {kind}
@@ -117,7 +115,7 @@ def test_a_distractor_is_seen_in_its_interval_alone_and_has_no_label(kind: str, 
 
 
 def test_distractors_keep_clear_of_boundaries(library: ClipLibrary) -> None:
-    for plan in plan_videos(library, small(videos=20, seconds=(8, 20))):
+    for plan in plan_videos(library, small(videos=20, seconds="8,20")):
         for each in plan.distractors:
             assert 0 < each.first < each.stop < plan.frames
             for join in plan.joins:
@@ -125,7 +123,7 @@ def test_distractors_keep_clear_of_boundaries(library: ClipLibrary) -> None:
 
 
 def test_boundaries_keep_their_distance(library: ClipLibrary) -> None:
-    for plan in plan_videos(library, small(videos=20, seconds=(8, 20))):
+    for plan in plan_videos(library, small(videos=20, seconds="8,20")):
         marks = [0, *(join.frame for join in plan.joins), plan.frames]
         assert min(np.diff(marks)) >= 1.2 * 24
         assert 8 <= plan.duration <= 20.05
@@ -133,7 +131,7 @@ def test_boundaries_keep_their_distance(library: ClipLibrary) -> None:
 
 def test_order_of_files_and_number_of_processes_change_no_byte(clip_folder: Path, tmp_path: Path) -> None:
     files = sorted(clip_folder.iterdir())
-    config = small(videos=2, seconds=(3, 4), seed=2)
+    config = small(videos=2, seconds="3,4", seed=2)
     for name, clips, workers in (("one", files, 1), ("two", files[::-1], 2)):
         made = [video.id for video in compose(read_clips(clips), config, tmp_path / name, workers=workers)]
         assert made == ["composite-0000", "composite-0001"]
@@ -195,7 +193,7 @@ def test_no_clip_or_group_is_on_both_sides_of_a_split(groups: list[int], seed: i
 
 def test_each_video_is_made_of_clips_of_its_own_part(clip_folder: Path, tmp_path: Path) -> None:
     library = read_clips([clip_folder])
-    config = small(videos=4, split="0.5,0.25,0.25", boundaries="framing,fade", seconds=(3, 4))
+    config = small(videos=4, split="0.5,0.25,0.25", boundaries="framing,fade", seconds="3,4")
     list(compose(library, config, tmp_path / "made"))
     made = read_composites(tmp_path / "made")
     assert {video.part for video in made.videos.values()} == {"train", "val", "test"}
@@ -231,7 +229,7 @@ def test_labels_are_those_of_the_official_schema_at_the_frames_of_the_file(
 
 
 def test_the_contact_sheet_shows_every_kind_that_is_there(library: ClipLibrary, tmp_path: Path) -> None:
-    list(compose(library, small(seconds=(6, 8)), tmp_path / "made"))
+    list(compose(library, small(seconds="6,8"), tmp_path / "made"))
     path = write_contact_sheet(read_composites(tmp_path / "made"))
     assert path.read_bytes().startswith(b"\x89PNG")
     assert [file for file in path.parent.iterdir() if file.name.startswith(".")] == []
@@ -247,7 +245,7 @@ def test_cuts_inside_a_source_stay_out_of_every_piece(
         (0.0, pytest.approx(59 / 24)),
         (pytest.approx(60 / 24), pytest.approx(5.0)),
     ]
-    for plan in plan_videos(library, small(videos=5, boundaries="framing,jump", seconds=(3, 4))):
+    for plan in plan_videos(library, small(videos=5, boundaries="framing,jump", seconds="3,4")):
         for segment in plan.segments:
             first, last = (segment.source_time(at, plan.fps) for at in (segment.first, segment.stop - 1))
             assert (first < 2.45) == (last < 2.45)
@@ -259,7 +257,7 @@ def test_labelled_boundaries_are_kept_as_natural_or_avoided(clip_folder: Path, t
     solo = clip_folder / "solo.mp4"
     kept = read_clips([solo], labels=path)
     assert kept.clips["solo.mp4"].natural.tolist() == pytest.approx([2.5])
-    plan = plan_videos(kept, small(boundaries="natural", seconds=(3.5, 3.5)))[0]
+    plan = plan_videos(kept, small(boundaries="natural", seconds="3.5,3.5"))[0]
     segment = plan.segments[0]
     for frame in plan.naturals:
         assert segment.source_time(frame, plan.fps) == pytest.approx(2.5, abs=1 / 24)
@@ -309,7 +307,7 @@ def test_clips_whose_names_are_not_utf_8_are_composed_like_others(
     odd = os.fsdecode(b"caf\xe9_\xff.mp4")
     (folder / "solo.mp4").rename(folder / odd)
     library = read_clips([folder])
-    config = small(videos=3, split="0.4,0.3,0.3", seconds=(3, 4), boundaries="cut,framing")
+    config = small(videos=3, split="0.4,0.3,0.3", seconds="3,4", boundaries="cut,framing")
     made = list(compose(library, config, tmp_path / "made"))
     read = read_composites(tmp_path / "made")
     assert odd in read.clips
@@ -364,7 +362,7 @@ def test_a_source_of_few_frames_a_second_is_refused(
 def test_stopped_early_the_labels_list_the_finished_videos_alone(
     library: ClipLibrary, tmp_path: Path
 ) -> None:
-    made = compose(library, small(videos=3, seconds=(3, 4)), tmp_path / "made")
+    made = compose(library, small(videos=3, seconds="3,4"), tmp_path / "made")
     next(made)
     made.close()
     assert sorted(file.name for file in (tmp_path / "made").iterdir()) == [
@@ -409,7 +407,7 @@ def test_a_folder_that_is_not_empty_is_left_alone(library: ClipLibrary, tmp_path
         ({"size": 65}, "even number"),
         ({"fps": 1000}, "fps must be at least 8"),
         ({"crf": 52}, "crf must be at least 0 and at most 51"),
-        ({"seconds": (9, 8)}, "seconds must be the shortest and the longest"),
+        ({"seconds": "9,8"}, "seconds must be the shortest and the longest"),
         ({"split": "0.5,0.2,0.2"}, "three shares that sum to 1"),
         ({"boundaries": "cut,cot"}, "unknown kind 'cot'"),
         ({"distractors": "blur"}, "unknown kind 'blur'"),
@@ -423,8 +421,8 @@ def test_settings_out_of_range_are_refused(setting: dict[str, Any], message: str
 
 
 def test_too_little_material_is_said_with_what_to_change(library: ClipLibrary) -> None:
-    with pytest.raises(ConfigError, match="use --seconds 4,20"):
-        plan_videos(library, small(boundaries="none", seconds=(60, 80)))
+    with pytest.raises(ConfigError, match="give no video of 60 s with --motion calm"):
+        plan_videos(library, small(boundaries="none", seconds="60,80"))
     one = ClipLibrary({"solo.mp4": library.clips["solo.mp4"]})
     with pytest.raises(ConfigError, match="give no video of 4 s with boundaries of cut"):
         plan_videos(one, small(boundaries="cut"))

@@ -396,20 +396,6 @@ def test_a_folder_instead_of_a_file_of_the_report_is_refused_before_anything_is_
     assert [file.name for file in files["report"].iterdir()] == ["report.json"]
 
 
-def test_results_of_one_stem_are_reported_unless_it_is_labelled(files: dict[str, Path], capsys: Any) -> None:
-    for name, source in (("test.jsonl", "test.mp4"), ("test-2.jsonl", "test.avi")):
-        (files["run"] / name).write_text(json.dumps({"type": "header", "source": source}) + "\n")
-    assert report(files)["predictions"]["unknown_ids"] == ["test.avi", "test.mp4"]
-    for name, source in (("b.jsonl", "bbbbbbbbbbb.mp4"), ("b-2.jsonl", "bbbbbbbbbbb.avi")):
-        (files["run"] / name).write_text(json.dumps({"type": "header", "source": source}) + "\n")
-    (files["run"] / "bbbbbbbbbbb.jsonl").unlink()
-    capsys.readouterr()
-    assert run(files) == 2
-    error = capsys.readouterr().err
-    assert "bbbbbbbbbbb.mp4" in error or "b.jsonl" in error
-    assert "bbbbbbbbbbb.avi" in error or "b-2.jsonl" in error
-
-
 def test_the_report_says_which_method_found_the_boundaries(files: dict[str, Path], capsys: Any) -> None:
     header = {"type": "header", "source": "bbbbbbbbbbb.mp4", "model": "window-mean", "version": "9.9"}
     header["settings"] = {"tau": 1.25}  # type: ignore[assignment]

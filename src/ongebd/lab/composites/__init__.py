@@ -17,10 +17,8 @@ One distractor alone: `ComposeConfig(boundaries="none", distractors="shake")`. W
 docs/composites.md explains each kind, and what the labels don't know.
 """
 
-from ongebd.lab.composites.clips import Clip, ClipLibrary, Shot
-from ongebd.lab.composites.compose import compose, write_video
+from ongebd.lab.composites.compose import compose
 from ongebd.lab.composites.config import BOUNDARY_KINDS, DISTRACTOR_KINDS, ComposeConfig
-from ongebd.lab.composites.plan import VideoPlan
 from ongebd.lab.composites.planner import plan_videos
 from ongebd.lab.composites.records import (
     CompositeBoundary,
@@ -31,25 +29,18 @@ from ongebd.lab.composites.records import (
 )
 from ongebd.lab.composites.render import render
 from ongebd.lab.composites.scan import read_clips
-from ongebd.lab.composites.sheet import write_contact_sheet
 
 __all__ = [
     "BOUNDARY_KINDS",
     "DISTRACTOR_KINDS",
-    "Clip",
-    "ClipLibrary",
     "ComposeConfig",
     "CompositeBoundary",
     "CompositeDistractor",
     "CompositeVideo",
     "Composites",
-    "Shot",
-    "VideoPlan",
     "compose",
     "plan_videos",
     "read_clips",
     "read_composites",
     "render",
-    "write_contact_sheet",
-    "write_video",
 ]

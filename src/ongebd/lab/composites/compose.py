@@ -143,10 +143,13 @@ def _clip_facts(library: ClipLibrary, config: ComposeConfig) -> dict[str, dict[s
 
 
 def _settings(library: ClipLibrary, config: ComposeConfig) -> dict[str, object]:
-    kept = "kept" if "natural" in config.boundaries else "kept out"
+    kept = "kept" if "natural" in config.boundary_kinds else "kept out"
     return {
         **asdict(config),
         "fps": str(config.rate),
+        "boundaries": config.boundary_kinds,
+        "distractors": config.distractor_kinds,
+        "seconds": config.length,
         "motion": config.shown,
         "labelled_boundaries": kept if library.labelled else None,
         "encoder": ENCODER,

@@ -54,24 +54,22 @@ class ComposeConfig:
     """Seed of everything but the split."""
 
     split: str = "0.7,0.15,0.15"
-    """Three shares for training, validation and test; or train, val or test for one of them; or all. Clips are
-    divided by their names, and clips of one setting stay together."""
+    """Three shares for training, validation and test; or one of train, val, test, all."""
 
     split_seed: Annotated[int, Range(least=0)] = 0
     """Seed of the split, so that --seed gives other videos of the same parts."""
 
-    boundaries: str | Sequence[str] = "all"
-    """Comma-separated kinds, all, or none; afterwards a tuple of some of `BOUNDARY_KINDS`."""
+    boundaries: str = "all"
+    """Comma-separated kinds, all, or none."""
 
-    distractors: str | Sequence[str] = "all"
-    """Comma-separated kinds, all, or none; afterwards a tuple of some of `DISTRACTOR_KINDS`."""
+    distractors: str = "all"
+    """Comma-separated kinds, all, or none."""
 
-    seconds: str | tuple[float, float] = "8,40"
-    """The shortest and the longest video; afterwards two numbers."""
+    seconds: str = "8,40"
+    """The shortest and the longest video."""
 
     motion: Motion | None = None
-    """What is shown between boundaries: any stretch; calm ones, in which the picture never changes much within
-    a second; or still pictures. calm and still need --boundaries none, whose default is calm."""
+    """What is shown between boundaries. calm and still need --boundaries none, whose default is calm."""
 
     size: Annotated[int, Range(least=64, most=1080)] = 256
     """Shorter side, pixels, even."""
@@ -86,14 +84,33 @@ class ComposeConfig:
         check_fields(self)
         if self.size % 2:
             raise ConfigError(f"size must be an even number, not {self.size}")
-        object.__setattr__(self, "seconds", _two_numbers(self.seconds))
-        object.__setattr__(self, "boundaries", _kinds("boundaries", self.boundaries, BOUNDARY_KINDS))
-        object.__setattr__(self, "distractors", _kinds("distractors", self.distractors, DISTRACTOR_KINDS))
-        if self.shown != "any" and self.boundaries:
+        boundaries, distractors = self.boundary_kinds, self.distractor_kinds
+        if boundaries and self.shown != "any":
             raise ConfigError(f"motion {self.shown} is for videos without boundaries; set boundaries to none")
-        if self.shown == "still" and "freeze" in self.distractors:
+        if self.shown == "still" and "freeze" in distractors:
             raise ConfigError("motion still hides a freeze; remove freeze from the distractors")
         parts(self.split)
+        shortest, longest = self.length
+        if not 3 <= shortest <= longest <= _LONGEST:
+            raise ConfigError(
+                f"seconds must be the shortest and the longest video, such as 8,40, between 3 and"
+                f" {_LONGEST:g}, not {self.seconds}"
+            )
+
+    @property
+    def boundary_kinds(self) -> tuple[str, ...]:
+        """Some of `BOUNDARY_KINDS`, in their order."""
+        return _kinds("boundaries", self.boundaries, BOUNDARY_KINDS)
+
+    @property
+    def distractor_kinds(self) -> tuple[str, ...]:
+        """Some of `DISTRACTOR_KINDS`, in their order."""
+        return _kinds("distractors", self.distractors, DISTRACTOR_KINDS)
+
+    @property
+    def length(self) -> tuple[float, ...]:
+        """Seconds of the shortest and of the longest video."""
+        return _numbers(self.seconds, 2)
 
     @property
     def rate(self) -> Fraction:
@@ -103,25 +120,11 @@ class ComposeConfig:
     @property
     def shown(self) -> Motion:
         """`motion`, or what None means."""
-        return self.motion or ("any" if self.boundaries else "calm")
+        return self.motion or ("any" if self.boundary_kinds else "calm")
 
 
-def _two_numbers(given: str | Sequence[float]) -> tuple[float, float]:
-    try:
-        shortest, longest = map(float, given.split(",") if isinstance(given, str) else given)
-    except (TypeError, ValueError):
-        shortest = longest = 0.0
-    if not 3 <= shortest <= longest <= _LONGEST:
-        raise ConfigError(
-            f"seconds must be the shortest and the longest video, such as 8,40, between 3 and {_LONGEST:g},"
-            f" not {given}"
-        )
-    return shortest, longest
-
-
-def _kinds(what: str, given: str | Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """The kinds that a text or a sequence names, in the order in which they are known."""
-    names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
+def _kinds(what: str, text: str, known: Sequence[str]) -> tuple[str, ...]:
+    names = [name.strip() for name in text.split(",")]
     if names == ["all"]:
         return tuple(known)
     if names == ["none"]:
@@ -130,6 +133,15 @@ def _kinds(what: str, given: str | Sequence[str], known: Sequence[str]) -> tuple
         if name not in known:
             raise ConfigError(f"{what}: unknown kind {name!r}; choose from {', '.join(known)}, all or none")
     return tuple(name for name in known if name in names)
+
+
+def _numbers(text: str, count: int) -> tuple[float, ...]:
+    """So many numbers, separated by commas; zeros if the text is anything else."""
+    try:
+        numbers = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        numbers = ()
+    return numbers if len(numbers) == count else (0.0,) * count
 
 
 def parts(split: str) -> tuple[dict[Part, float], tuple[Part, ...]]:
@@ -143,14 +155,10 @@ def parts(split: str) -> tuple[dict[Part, float], tuple[Part, ...]]:
     name = split.strip()
     if name == "all":
         return {"all": 1.0}, ("all",)
-    for part in PARTS:
-        if name == part:
-            return dict(zip(PARTS, DEFAULT_SHARES, strict=True)), (part,)
-    try:
-        shares = [float(text) for text in name.split(",")]
-    except ValueError:
-        shares = []
-    if len(shares) != 3 or not all(0 <= share <= 1 for share in shares) or not math.isclose(sum(shares), 1):
+    if name in PARTS:
+        return dict(zip(PARTS, DEFAULT_SHARES, strict=True)), (name,)
+    shares = _numbers(name, 3)
+    if not all(0 <= share <= 1 for share in shares) or not math.isclose(sum(shares), 1):
         raise ConfigError(
             f"split must be train, val, test, all, or three shares that sum to 1 as in 0.7,0.15,0.15,"
             f" not {split!r}"

@@ -60,7 +60,7 @@ def placed(
         counts: How often each kind was placed in earlier videos.
     """
     fps = float(config.rate)
-    between = any(kind != "natural" for kind in config.boundaries)
+    between = any(kind != "natural" for kind in config.boundary_kinds)
     here: Counter[str] = Counter()
     result: list[Distractor] = []
     for low, high, still in _free(segments, marks, round(CLEAR * fps)):
@@ -69,7 +69,7 @@ def placed(
         at = low + int(rng.integers(0, max(1, (high - low) // 3))) if between else low
         while True:
             room = (high - at) / fps
-            kind = _kind(config.distractors, rng, counts + here, room, still=still and between)
+            kind = _kind(config.distractor_kinds, rng, counts + here, room, still=still and between)
             if kind is None:
                 break
             frames = _length(kind, rng, room, fps)
@@ -157,9 +157,7 @@ def applied(picture: ImageU8, distractor: Distractor, frame: int, fps: float) ->
         return _mapped(picture, np.arange(256) * gain)
     if distractor.kind == "flash":  # adds light, more to bright parts
         return _mapped(picture, np.arange(256) * 1.4 + 60 + 100 * strength)
-    if (
-        distractor.kind == "noise"
-    ):  # σ = 3 … 10 of 255, rising and falling within 0.3 s; mostly of the brightness
+    if distractor.kind == "noise":  # σ = 3 … 10 of 255, rising and falling within 0.3 s; mostly brightness
         sigma = (3 + 7 * strength) * min(1.0, elapsed / 0.3, left / 0.3)
         rng = np.random.default_rng((distractor.seed, frame - distractor.first))
         grain = rng.standard_normal((*picture.shape[:2], 1), dtype=np.float32)
@@ -183,15 +181,14 @@ def _with_overlay(picture: ImageU8, distractor: Distractor, elapsed: float, rema
     height, width = picture.shape[:2]
     short = min(height, width)
     share = min(1.0, elapsed / 0.25, remaining / 0.25) if rng.random() < 0.5 else 1.0
-    if rng.random() < 0.5:
-        text = _CAPTIONS[int(rng.integers(len(_CAPTIONS)))]
-        letters = words(text, max(9, round(short * (0.05 + 0.03 * distractor.strength))))
-        pad = max(3, short // 40)
+    caption = rng.random() < 0.5
+    texts, least, more, pads = (_CAPTIONS, 0.05, 0.03, 40) if caption else (_LOGOS, 0.06, 0.05, 30)
+    text = texts[int(rng.integers(len(texts)))]
+    letters = words(text, max(9, round(short * (least + more * distractor.strength))))
+    pad = max(3, short // pads)
+    if caption:
         left, top = round(0.06 * width), round(height * 0.94) - letters.shape[0] - 2 * pad
     else:
-        text = _LOGOS[int(rng.integers(len(_LOGOS)))]
-        letters = words(text, max(9, round(short * (0.06 + 0.05 * distractor.strength))))
-        pad = max(3, short // 30)
         left = round(0.05 * width) if rng.random() < 0.3 else width - letters.shape[1] - 2 * pad - 8
         top = round(0.05 * height)
     bar, ink = (float(value) for value in rng.choice([[20, 240], [235, 25], [150, 255]], axis=0))

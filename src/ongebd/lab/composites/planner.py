@@ -30,7 +30,7 @@ def plan_videos(library: ClipLibrary, config: ComposeConfig) -> list[VideoPlan]:
     Raises:
         ConfigError: The clips are too few or too short; the message says what to change.
     """
-    if "natural" not in config.boundaries and any(len(clip.natural) for clip in library.clips.values()):
+    if "natural" not in config.boundary_kinds and any(len(clip.natural) for clip in library.clips.values()):
         raise ConfigError(
             "labelled boundaries were kept, but natural is not among the kinds: read the clips again"
         )
@@ -61,15 +61,10 @@ def _planned(
         if draft.compose():
             return draft.finished(part, number)
     what = "" if part == "all" else f" of part {part!r}"
-    if not draft.kinds:
-        calm = "calm " if config.shown == "calm" else ""
-        raise ConfigError(
-            f"no {calm}stretch of {config.seconds[0]:g} s without a cut in the {len(clips)} clips{what}:"
-            " use --seconds 4,20 for shorter videos, --motion any or still, or add clips"
-        )
+    of = f"boundaries of {', '.join(draft.kinds)}" if draft.kinds else f"--motion {config.shown}"
     raise ConfigError(
-        f"the {len(clips)} clips{what} give no video of {config.seconds[0]:g} s with boundaries of"
-        f" {', '.join(draft.kinds)}: add clips or kinds, or make shorter videos with --seconds"
+        f"the {len(clips)} clips{what} give no video of {config.length[0]:g} s with {of}: add clips or kinds,"
+        " or use --seconds 4,20 for shorter videos"
     )
 
 
@@ -79,7 +74,7 @@ class _Draft:
     def __init__(
         self, clips: Sequence[Clip], config: ComposeConfig, rng: np.random.Generator, counts: Counter[str]
     ) -> None:
-        self.kinds = [kind for kind in config.boundaries if kind != "natural"]
+        self.kinds = [kind for kind in config.boundary_kinds if kind != "natural"]
         self._clips = clips
         self._config = config
         self._rng = rng
@@ -88,8 +83,9 @@ class _Draft:
         self._proposer = Proposer(clips, rng, self._wanted_clip)
         self._segments: list[Segment] = []
         self._joins: list[Join] = []
-        self._shortest = self._frames(config.seconds[0])
-        self._target = max(self._shortest, round(float(rng.uniform(*config.seconds)) * float(self._fps)))
+        shortest, longest = config.length
+        self._shortest = self._frames(shortest)
+        self._target = max(self._shortest, round(float(rng.uniform(shortest, longest)) * float(self._fps)))
 
     def compose(self) -> bool:
         """Fill the video; False if nothing fits or it becomes too short."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from ongebd.common.writing import write_whole
 from ongebd.data.files import parse_json, read_bytes
-from ongebd.data.label_dicts import from_official_schema
+from ongebd.data.label_dicts import from_dict
 from ongebd.data.label_set import LabelSet
 from ongebd.data.numbers import kind as kind_of
 from ongebd.data.numbers import number
@@ -99,7 +99,7 @@ class Composites:
     def labels(self) -> LabelSet:
         """The same labels as in `labels.json`."""
         official: dict[object, object] = {name: _official(video) for name, video in self.videos.items()}
-        return from_official_schema(official, dataset="custom")
+        return from_dict(official, dataset="custom")
 
 
 def composite_of(plan: VideoPlan, folder: Path) -> CompositeVideo:

@@ -74,11 +74,13 @@ class ComposedDataSets:
         """Kinetics and TAPOS are the same videos at two rates; INRIA's use clips that did not train."""
         scale = self._scale
         if name == "inria":
+            seconds = "{:g},{:g}".format(*scale.long_seconds)
             return ComposeConfig(
-                videos=scale.long_videos, seconds=scale.long_seconds, size=scale.size, seed=2, split="test"
+                videos=scale.long_videos, seconds=seconds, size=scale.size, seed=2, split="test"
             )
         split = f"{TRAINING_SHARE:g},0,{1 - TRAINING_SHARE:g}"
-        return ComposeConfig(videos=scale.videos, seconds=scale.seconds, size=scale.size, seed=1, split=split)
+        seconds = "{:g},{:g}".format(*scale.seconds)
+        return ComposeConfig(videos=scale.videos, seconds=seconds, size=scale.size, seed=1, split=split)
 
     def _composites(self, config: ComposeConfig) -> Path:
         settings = {**asdict(config), "fps": str(config.rate)}
