@@ -15,8 +15,7 @@ from ongebd.cluster import DetectTask, Entry, Manifest, jobs_of
 from ongebd.cluster.detect import Found, Job, _kept
 from ongebd.cluster.worker import Answer
 from ongebd.detector import StreamConfig
-from ongebd.output import RunEnd
-from ongebd.output.follow import Reading
+from ongebd.output import Reading, RunEnd
 
 TASK = DetectTask(
     model="window-mean", formats=("jsonl", "csv"), identity="net@1", reading=Reading(version="1")

@@ -26,7 +26,7 @@ from ongebd.cluster.worker import Video, Work, answers
 from ongebd.detector import load
 from ongebd.errors import ClusterError
 from ongebd.features import ExtractConfig, Extracted, Failure, FeatureStore, sampling_identity
-from ongebd.output.follow import Reading
+from ongebd.output import Reading
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from ongebd.cluster.worker import MOST, Answer, Setup, Task, Unfit, Video, Work,
 from ongebd.detector import load
 from ongebd.errors import ClusterError, ConfigError
 from ongebd.features import Failure, FeatureStore, VideoFeatures
-from ongebd.output.follow import Reading
+from ongebd.output import Reading
 
 IDENTITY = backbones.get().identity
 FEATURES = FeatureTask(backbone=backbones.DEFAULT, identity=IDENTITY, fps=24.0)

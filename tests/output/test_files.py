@@ -14,7 +14,6 @@ from ongebd.common.text import public_name
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output import (
     FORMATS,
-    Results,
     RunEnd,
     RunHeader,
     Writer,
@@ -23,12 +22,13 @@ from ongebd.output import (
     open_writers,
     output_stems,
 )
-from ongebd.output.files import writer_of
+from ongebd.output.files import close_all, writer_of
 
 
 def test_every_format_has_its_file(tmp_path: Path, header: RunHeader, play: Callable[..., RunEnd]):
     folder = tmp_path / "new" / "folder"
-    play(Results(lambda: open_writers([*FORMATS, "csv"], folder, "clip", header)), 100, [50])
+    for sink in open_writers([*FORMATS, "csv"], folder, "clip", header):
+        play(sink, 100, [50])
     assert sorted(file.name for file in folder.iterdir()) == [
         "clip.csv",
         "clip.jsonl",
@@ -92,7 +92,7 @@ def test_if_one_sink_fails_to_close_the_others_are_closed():
             raise OngebdError("disk full")
 
     with pytest.raises(OngebdError, match="disk full"):
-        Results(lambda: [Good(), Bad(), Good()]).close(RunEnd(True, 1.0, 1, 0))
+        close_all([Good(), Bad(), Good()], RunEnd(True, 1.0, 1, 0))
     assert len(closed) == 2
 
 

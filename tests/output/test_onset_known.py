@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,7 @@ import numpy as np
 import pytest
 
 import ongebd
-from ongebd.detector import SourceRun
-from ongebd.output import Results, RunEnd, RunHeader, read_jsonl
-from ongebd.output.follow import follow
+from ongebd.output import Reading, RunEnd, RunHeader, detect_source, read_jsonl
 from ongebd.output.jsonl import JsonlWriter
 from ongebd.types import Boundary
 from ongebd.video import VideoReader
@@ -70,9 +67,9 @@ def test_a_record_says_when_an_onset_was_known_exactly_or_not_at_all(
 ) -> None:
     model = ongebd.load(name)
     path = tmp_path / "found.jsonl"
-    with SourceRun(film, model, model.configured(**settings)) as run:
-        header = RunHeader(str(film), name, asdict(run.detector.config), 128, 96, "1")
-        follow(run, Results(lambda: [JsonlWriter(path, header)]), lambda *_: None, lambda _: None)
+    reading = Reading(version="1", settings=model.configured(**settings))
+    writers = lambda header: [JsonlWriter(path, header)]  # noqa: E731
+    assert detect_source(str(film), model, reading, writers, lambda *_: None, lambda _: None) is None
     truth = seen_by_a_stream(film, model, **settings)
     found = read_jsonl(path).boundaries
     assert len(found) >= 3

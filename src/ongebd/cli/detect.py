@@ -20,18 +20,19 @@ from ongebd.detector.models import DEFAULT_MODEL
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output import (
     LineWriter,
+    Reading,
     RunEnd,
     RunHeader,
     Writer,
     check_formats,
     check_stem,
+    detect_source,
     open_writers,
     output_paths,
     output_stems,
     protect_sources,
 )
 from ongebd.output.files import BINARY, writer_of
-from ongebd.output.follow import Reading, detect_source
 
 if TYPE_CHECKING:
     from ongebd.cluster import DetectTask

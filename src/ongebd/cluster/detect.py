@@ -19,8 +19,7 @@ from ongebd.common.writing import write_whole
 from ongebd.detector import Model, load
 from ongebd.errors import ClusterError, OngebdError
 from ongebd.features import Failure
-from ongebd.output import RunEnd, open_writers, output_paths, writing
-from ongebd.output.follow import Reading, detect_source
+from ongebd.output import Reading, RunEnd, detect_source, open_writers, output_paths, writing
 from ongebd.video.source import local_path
 
 _STEM = "result"

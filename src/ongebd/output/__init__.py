@@ -2,8 +2,10 @@
 
 from ongebd.output.files import (
     FORMATS,
+    Reading,
     check_formats,
     check_stem,
+    detect_source,
     open_writers,
     output_paths,
     output_stems,
@@ -11,20 +13,21 @@ from ongebd.output.files import (
 )
 from ongebd.output.jsonl import JsonlWriter, Recording, read_jsonl
 from ongebd.output.text import LineWriter, clock
-from ongebd.output.writer import Results, RunEnd, RunHeader, Writer, writing
+from ongebd.output.writer import RunEnd, RunHeader, Writer, writing
 
 __all__ = [
     "FORMATS",
     "JsonlWriter",
     "LineWriter",
+    "Reading",
     "Recording",
-    "Results",
     "RunEnd",
     "RunHeader",
     "Writer",
     "check_formats",
     "check_stem",
     "clock",
+    "detect_source",
     "open_writers",
     "output_paths",
     "output_stems",

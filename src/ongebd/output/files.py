@@ -1,4 +1,4 @@
-"""The output formats and the result files. A new format is a file with a `Writer` and a line here."""
+"""Runs one source into its result files. A new format is a file with a `Writer` and a line in `FORMATS`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ongebd.common.text import HIDDEN, printable, public_name, spoken_name
+from ongebd.common.text import HIDDEN, printable, public_name, shortened, spoken_name
+from ongebd.detector import Model, Seen, SourceRun, StreamConfig
+from ongebd.detector.models import runtime_of
 from ongebd.errors import ConfigError
-from ongebd.output.writer import RunHeader, Writer, writing
+from ongebd.output.writer import RunEnd, RunHeader, Writer, writing
+from ongebd.types import Boundary, Epoch
 from ongebd.video.source import local_path
 
 FORMATS = {
@@ -132,13 +136,12 @@ def output_stems(sources: Sequence[str]) -> list[str]:
 
 def check_stem(stem: str) -> None:
     """Raise a ConfigError if files in a folder can't have this name."""
-    shown = printable(stem if len(stem) <= 40 else f"{stem[:39]}…")
-    if re.search(r"[/\\]", stem) or stem in {".", ".."}:
-        raise ConfigError(f"--stem {shown}: must be a name, not a path; --out sets the folder")
-    if any(ord(c) < 32 or 127 <= ord(c) < 160 for c in stem):
-        raise ConfigError(f"--stem {shown}: contains a line break or another control character")
-    if len(os.fsencode(stem)) > _LONGEST_STEM:
-        raise ConfigError(f"--stem {shown}: is longer than {_LONGEST_STEM} bytes; use a shorter name")
+    unfit = re.search(r"[/\\\x00-\x1f\x7f-\x9f]", stem) or stem in {".", ".."}
+    if unfit or len(os.fsencode(stem)) > _LONGEST_STEM:
+        raise ConfigError(
+            f"--stem {printable(shortened(stem, 40))}: must be a plain name of at most {_LONGEST_STEM} bytes;"
+            " --out sets the folder"
+        )
 
 
 def source_stem(source: str) -> str:
@@ -151,3 +154,111 @@ def source_stem(source: str) -> str:
     else:
         stem = Path(source).stem
     return stem or "video"
+
+
+Show = Callable[[float, float | None, int], object]
+"""Takes the time of a frame, the expected duration (seconds, None if unknown), and the boundaries so far."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """How a source is read and judged.
+
+    Attributes:
+        version: Version of ongebd, for the header.
+        settings: As `model.configured` gives them; None takes the model's own.
+        stream: Which video stream of a source.
+        source_fps: Frames per second of a source without timestamps.
+        device: Where the networks compute; see `ongebd.load`.
+        workers: Frames that the backbone processes in parallel; None uses up to four processors.
+    """
+
+    version: str
+    settings: StreamConfig | None = None
+    stream: int | None = None
+    source_fps: float | None = None
+    device: str = "cpu"
+    workers: int | None = None
+
+
+def detect_source(
+    source: str,
+    model: Model,
+    reading: Reading,
+    open_writers: Callable[[RunHeader], Sequence[Writer]],
+    show: Show,
+    ended: Callable[[RunEnd], object],
+) -> str | None:
+    """Run one source to its end, or to Ctrl-C; either way the results are finished.
+
+    Args:
+        source: As the user named it.
+        model: Whose boundaries.
+        reading: How the source is read and judged.
+        open_writers: Called when there is something to write, so a refused source leaves no file.
+        show: Called at the start and after each frame.
+        ended: Called when the results are finished; never for a source refused before its first frame.
+
+    Returns:
+        Why the source broke off before its end, in one line; None if it did not.
+
+    Raises:
+        OngebdError: Reading or writing failed. What was found until then is in the results.
+    """
+    settings = reading.settings or model.configured()
+    run = SourceRun(
+        source,
+        model,
+        settings,
+        stream=reading.stream,
+        source_fps=reading.source_fps,
+        workers=reading.workers,
+    )
+    video, runtime = run.video, runtime_of(reading.device)
+    header = RunHeader(
+        source, model.name, asdict(settings), video.width, video.height, reading.version, *runtime
+    )
+    writers: Sequence[Writer] = ()
+    frames = boundaries = 0
+    complete = stopped = False
+    with run:
+        try:
+            with contextlib.closing(iter(run)) as events:
+                show(0.0, video.expected_duration, 0)
+                for event in events:
+                    writers = writers or open_writers(header)
+                    match event:
+                        case Seen(frame, decision):
+                            frames += 1
+                            for writer in writers:
+                                writer.decision(frame, decision)
+                            show(decision.time, video.expected_duration, boundaries)
+                        case Boundary():
+                            boundaries += 1
+                            for writer in writers:
+                                writer.boundary(event)
+                        case Epoch():
+                            for writer in writers:
+                                writer.epoch(event)
+            complete = video.broken is None
+        except KeyboardInterrupt:
+            stopped = True
+            raise
+        finally:
+            if complete or stopped or writers:
+                writers = writers or open_writers(header)
+                while not complete and (last := run.detector.flush()) is not None:
+                    boundaries += 1
+                    for writer in writers:
+                        writer.boundary(last)
+                end = RunEnd(complete, float(video.duration), frames, boundaries, video.warnings)
+                close_all(writers, end)
+                ended(end)
+    return video.broken
+
+
+def close_all(writers: Sequence[Writer], end: RunEnd) -> None:
+    """Close every writer, even if one fails; then raise that error."""
+    with contextlib.ExitStack() as closing:
+        for writer in reversed(writers):
+            closing.callback(writer.close, end)

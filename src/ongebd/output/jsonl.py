@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ongebd.common.text import printable, public_name
-from ongebd.errors import LabelError
+from ongebd.errors import LabelError, os_errors
 from ongebd.output.writer import RunEnd, RunHeader, Setting, Target, TextFile, Writer, rounded
 from ongebd.types import Boundary, Epoch
 
@@ -91,7 +91,7 @@ def _setting(value: Setting) -> Setting:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Recording:
     """The content of a JSON lines file.
 
@@ -124,50 +124,31 @@ def read_jsonl(path: str | Path) -> Recording:
         LabelError: The file can't be read, has no header, or is damaged before its last line.
     """
     name = printable(str(path))
+    with os_errors(f"can't read {name}", error=LabelError):
+        *lines, unfinished = Path(path).read_bytes().split(b"\n")
     try:
-        lines = Path(path).read_bytes().split(b"\n")
-    except OSError as problem:
-        raise LabelError(f"can't read {name}: {problem.strerror}") from problem
-    unfinished = lines.pop()  # empty, unless the writer was killed within a line
-    records = [_parse(line, f"{name}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]
-    cut = False
-    if unfinished.strip():
-        try:
-            records.append(_parse(unfinished, name))
-        except LabelError:
-            cut = True
-    if not records or records[0]["type"] != "header":
-        raise LabelError(f"{name}: does not start with a header record, so `ongebd detect` did not write it")
-    try:
-        return _recording(records, cut)
-    except (KeyError, TypeError, ValueError) as problem:
-        raise LabelError(f"{name}: a record lacks a field or has a wrong one ({problem})") from problem
+        header, *others = (json.loads(line) for line in lines)
+        if header.pop("type") != "header":
+            raise ValueError("the first line is not a header")
+        recording = Recording(RunHeader(**header), cut=bool(unfinished))
+        for record in others:
+            _add(recording, record)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as problem:
+        raise LabelError(f"{name}: not a file that `ongebd detect` wrote ({problem})") from problem
+    return recording
 
 
-def _parse(line: bytes, where: str) -> Record:
-    try:
-        record = json.loads(line.decode("utf-8"))
-    except (ValueError, RecursionError) as problem:
-        raise LabelError(f"{where}: not a JSON record ({problem})") from problem
-    if not isinstance(record, dict) or "type" not in record:
-        raise LabelError(f"{where}: not a record with a `type`")
-    return record
-
-
-def _recording(records: list[Record], cut: bool) -> Recording:
-    first, *rest = ({key: value for key, value in record.items() if key != "type"} for record in records)
-    types = [record["type"] for record in records]
-    end = RunEnd(**rest[-1]) if types[-1] == "end" else None
-    recording = Recording(RunHeader(**first), end=end, cut=cut)
-    for record, fields in zip(records[1:], rest, strict=True):
-        if record["type"] == "boundary":
-            times = {key: float(fields[key]) for key in ("time", "onset", "decided", "score")}
-            known = fields.get("onset_known")  # earlier versions did not write it
+def _add(recording: Recording, record: Record) -> None:
+    match record.pop("type"):
+        case "boundary":
+            times = {name: float(record[name]) for name in ("time", "onset", "decided", "score")}
+            known = record.get("onset_known")  # earlier versions did not write it
             recording.boundaries.append(
                 Boundary(**times, onset_known=None if known is None else float(known))
             )
-        elif record["type"] == "epoch":
-            recording.epochs.append(Epoch(int(fields["epoch"]), float(fields["time"]), str(fields["reason"])))
-        elif record["type"] != "end":
-            recording.others.append(record)
-    return recording
+        case "epoch":
+            recording.epochs.append(Epoch(int(record["epoch"]), float(record["time"]), str(record["reason"])))
+        case "end":
+            recording.end = RunEnd(**record)
+        case other:
+            recording.others.append({"type": other, **record})

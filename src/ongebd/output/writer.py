@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -79,41 +79,6 @@ class Writer:
         """Finish. Called once, also if the run stopped early."""
 
 
-class Results(Writer):
-    """All writers of one source, opened when there is something to write: a refused source leaves no file."""
-
-    def __init__(self, open_writers: Callable[[], Sequence[Writer]]) -> None:
-        self._open_writers = open_writers
-        self._writers: Sequence[Writer] | None = None
-
-    @property
-    def is_open(self) -> bool:
-        return self._writers is not None
-
-    def _opened(self) -> Sequence[Writer]:
-        if self._writers is None:
-            self._writers = self._open_writers()
-        return self._writers
-
-    def decision(self, frame: Frame, decision: Decision) -> None:
-        for writer in self._opened():
-            writer.decision(frame, decision)
-
-    def boundary(self, boundary: Boundary) -> None:
-        for writer in self._opened():
-            writer.boundary(boundary)
-
-    def epoch(self, epoch: Epoch) -> None:
-        for writer in self._opened():
-            writer.epoch(epoch)
-
-    def close(self, end: RunEnd) -> None:
-        """Close every writer, even if one fails; then raise that error."""
-        with contextlib.ExitStack() as closing:
-            for writer in reversed(self._opened()):
-                closing.callback(writer.close, end)
-
-
 class TextFile:
     """A file or stream whose text reaches the operating system before `write` returns: a kill loses nothing.
 
@@ -125,38 +90,32 @@ class TextFile:
     """
 
     def __init__(self, target: Target, option: str = "--out") -> None:
-        self._file: io.FileIO | None = None
-        self._stream: TextIO | None = None
         self._option = option
+        self._out: TextIO | io.FileIO
         if isinstance(target, str | Path):
-            self.name = str(target)
-            with self._writing():
-                self._file = io.FileIO(target, "w")
-            self.encoding = "utf-8"
+            self._name, self.encoding = str(target), "utf-8"
+            with writing(self._name, option):
+                self._out = io.FileIO(target, "w")
         else:
             name = str(getattr(target, "name", "the output"))
-            self.name = "standard output" if name == "<stdout>" else name
-            self._stream = target
-            self.encoding = getattr(target, "encoding", None) or "utf-8"
-
-    def _writing(self) -> contextlib.AbstractContextManager[None]:
-        return writing(self.name, self._option)
+            self._name = "standard output" if name == "<stdout>" else name
+            self._out, self.encoding = target, getattr(target, "encoding", None) or "utf-8"
 
     def write(self, text: str) -> None:
         """Write whole records. Characters that the encoding lacks become escapes."""
         data = text.encode(self.encoding, "backslashreplace")
-        with self._writing():
-            if self._file is not None:
-                _write_all(self._file, data)
-            elif self._stream is not None:
-                self._stream.write(data.decode(self.encoding))
-                self._stream.flush()
+        with writing(self._name, self._option):
+            if isinstance(self._out, io.FileIO):
+                _write_all(self._out, data)
+            else:
+                self._out.write(data.decode(self.encoding))
+                self._out.flush()
 
     def close(self) -> None:
         """Close the file; leave a stream open."""
-        if self._file is not None:
-            with self._writing():
-                self._file.close()
+        if isinstance(self._out, io.FileIO):
+            with writing(self._name, self._option):
+                self._out.close()
 
 
 def _write_all(file: io.FileIO, data: bytes) -> None:
