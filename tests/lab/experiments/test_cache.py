@@ -79,7 +79,7 @@ Cache(Path(sys.argv[1])).get("kind", {"a": int(sys.argv[2])}, make)
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_what_killed_runs_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     whole = cache.get("kind", {"a": 0}, write("whole", []))

@@ -62,7 +62,7 @@ def test_the_trace_is_that_of_detect(clip: Path) -> None:
     assert trace(clip, load("clock:1"), "a clock").unit == "score"
 
 
-def test_mistakes_are_told_before_a_frame_is_decoded(
+def test_mistakes_are_reported_before_a_frame_is_decoded(
     clip: Path, labels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*_: Any, **__: Any) -> None:
@@ -73,7 +73,7 @@ def test_mistakes_are_told_before_a_frame_is_decoded(
     good["out"] = [tmp_path / "a.pdf"]
     mistakes: list[tuple[dict[str, Any], type[OngebdError], str]] = [
         ({"out": [tmp_path / "a.gif"]}, ConfigError, r"a\.gif: unknown kind"),
-        ({"out": [tmp_path / "no" / "a.pdf"]}, ConfigError, "there is no folder"),
+        ({"out": [tmp_path / "no" / "a.pdf"]}, ConfigError, "does not exist; make it first"),
         ({"video": "-"}, SourceError, "use a file"),
         ({"video": "rtsp://me:secret@camera/1"}, SourceError, r"rtsp://\*\*\*@camera/1: .* use a file"),
         ({"video": tmp_path / "other.mp4"}, LabelError, "none of its 1 videos is 'other'; name it"),

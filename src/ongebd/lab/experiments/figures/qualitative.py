@@ -21,6 +21,7 @@ from ongebd.lab.experiments.figures.style import (
     DASHED,
     DOTTED,
     GREEN,
+    GRID,
     INCHES,
     SMALL,
     VERMILLION,
@@ -129,7 +130,7 @@ def _draw_annotators(axes: Axes, labels: VideoLabels, tolerance: float) -> None:
     """Draw a row per annotator: a stroke for each boundary, in a bar as wide as the tolerance."""
     for row, times in enumerate(labels.boundaries):
         spans = [(time - tolerance, 2 * tolerance) for time in times]
-        axes.broken_barh(spans, (row - 0.38, 0.76), fc=BLACK, alpha=NEAR / 2, lw=0)
+        axes.broken_barh(spans, (row - 0.38, 0.76), fc=GRID, lw=0)
         axes.vlines(times, row - 0.45, row + 0.45, color=BLACK, lw=1.1)
     count = len(labels.boundaries)
     axes.set_ylim(count - 0.5, -0.5)
