@@ -25,7 +25,6 @@ from footage.methods import Film, Found, command_line, found_in, methods_of, pre
 from footage.report import Report, number, share
 from footage.scores import (
     AFTER,
-    Figure,
     Row,
     clock_row,
     false_alarms,
@@ -113,16 +112,9 @@ def measure(asked: argparse.Namespace) -> None:
     alarms: dict[str, dict[str, dict[str, tuple[Composites, Found]]]] = {}
     for motion in asked.motion.split(",") if asked.motion != "none" else ():
         for kind in (CONTROL, *filter(None, asked.distractors.split(","))):
-            shown = (
-                "--boundaries",
-                "none",
-                "--distractors",
-                "none" if kind == CONTROL else kind,
-                "--motion",
-                motion,
-            )
-            length = ("--minutes", asked.minutes, "--seed", SEED, "--no-contact-sheet")
-            some = composed(sets / f"{motion}-{kind}", clips, *shown, *length)
+            shown = ("--boundaries", "none", "--motion", motion, "--minutes", asked.minutes, "--seed", SEED)
+            distractors = ("--distractors", "none" if kind == CONTROL else kind, "--no-contact-sheet")
+            some = composed(sets / f"{motion}-{kind}", clips, *shown, *distractors)
             by_method = alarms.setdefault(motion, {})
             for method in [*methods, *methods_of(asked.alarms)]:
                 heard = found_in([method], films_of(some), asked.work)[method.label]
@@ -148,13 +140,8 @@ def train(asked: argparse.Namespace, names: Sequence[str], test: Composites) -> 
     if same:
         raise OngebdError(f"{', '.join(sorted(same)[:3])}: in the training clips and in the test clips")
     folder = asked.work / "training"
-    run(
-        "extract",
-        *(video.path for video in training.videos.values()),
-        "--quiet",
-        "--out",
-        folder / "features",
-    )
+    videos = [video.path for video in training.videos.values()]
+    run("extract", *videos, "--quiet", "--out", folder / "features")
     labels = training.folder / "labels.json"
     return {name: trained(name, folder / "features", labels, folder / name) for name in names}
 
@@ -184,9 +171,8 @@ def tables(scored: Scored, command: str) -> Report:
         _alarms(made, motion, of)
     made.delays("Delay, seconds after the boundary, of detections within ±0.5 s", scored.labels, scored.found)
     made.say(
-        "The onset of a method that looks ahead is known only when the frames after it have come. The "
-        "label of "
-        "a dissolve or fade is its middle, so a detection at its beginning has a delay below 0."
+        "The onset of a method that looks ahead is known only when the frames after it have come. The label "
+        "of a dissolve or fade is its middle, so a detection at its beginning has a delay below 0."
     )
     return made
 
@@ -199,11 +185,7 @@ def _about(made: Report, scored: Scored) -> None:
     made.data["test"] = {"videos": len(videos), "minutes": minutes, "boundaries": count, "clips": clips}
     unlabelled = "What happens within the clips is not labelled, so precision and F1 are lower bounds."
     if scored.test.settings.get("labelled_boundaries") is not None:
-        unlabelled = (
-            "Boundaries that raters of the clips saw are labelled or kept out; what they didn't see counts "
-            "as a "
-            "false alarm."
-        )
+        unlabelled = "What raters of the clips saw is labelled or kept out; anything else is a false alarm."
     made.say(
         f"Test set: {len(videos)} composites, {minutes:.1f} min, {count} boundaries, of {len(clips)} clips. "
         f"In brackets: 95 % by the bootstrap over videos. {unlabelled} "
@@ -212,9 +194,7 @@ def _about(made: Report, scored: Scored) -> None:
     if scored.training:
         made.say(
             "Trained here, on composites of other clips, with `ongebd extract` and `ongebd train`: small "
-            "settings on minutes of video, which is far too little for them and says nothing about them at "
-            "full "
-            "size.",
+            "settings on minutes of video, which is far too little for them.",
             *(
                 f"- {name}: {', '.join(each.settings)}; {each.seconds / 60:.1f} min on one core"
                 for name, each in scored.training.items()
@@ -237,15 +217,10 @@ def _f1(made: Report, scored: Scored) -> None:
     made.data["f1"] = {**data, CLOCK: {"centre": scored.clock.as_json()}}
     header = ["", *(f"±{t:g} s" for t in SHOWN), "onset, ±0.25 s", "span, ±0.25 s", "found a minute"]
     made.table("F1", header, lines)
-    taus = (
-        " The untrained methods' own τ was chosen on real clips; those with an @ did best in an"
-        " earlier study, on composites of features."
-    )
     made.say(
         "*onset*: the first frame that fired is scored instead of the centre of those that fired. *span*: a "
         "dissolve or fade is found by a detection from its first to its last mixed frame, and 0.25 s around; "
         f"otherwise its label is its middle. Clock: {scored.clock.detail}."
-        + (taus if any("@tau" in name for name in scored.found) else "")
     )
 
 
@@ -259,15 +234,14 @@ def _recall(made: Report, scored: Scored) -> None:
     data = made.data.setdefault("recall", {})
 
     def table(head: str, key: str, tolerance: float, *, span: bool = False) -> None:
-        found = {
-            n: recall_by_kind(scored.test.videos, f, tolerance, span=span) for n, f in everything.items()
-        }
-        kinds = [kind for kind in next(iter(found.values())) if kind in SMOOTH or not span]
-        lines = []
-        for kind in kinds:
-            shares: list[Figure] = [of[kind][1] for of in found.values()]
-            lines.append([f"{kind} ({next(iter(found.values()))[kind][0]})", *map(share, shares)])
-        made.table(head, ["", *found], lines)
+        videos = scored.test.videos
+        found = {name: recall_by_kind(videos, of, tolerance, span=span) for name, of in everything.items()}
+        first = next(iter(found.values()))
+        kinds = [kind for kind in first if kind in SMOOTH or not span]
+        rows = [
+            [f"{kind} ({first[kind][0]})", *(share(of[kind][1]) for of in found.values())] for kind in kinds
+        ]
+        made.table(head, ["", *found], rows)
         data[key] = {
             name: {kind: {"count": count, **figure.as_json()} for kind, (count, figure) in of.items()}
             for name, of in found.items()
@@ -276,9 +250,8 @@ def _recall(made: Report, scored: Scored) -> None:
     for tolerance in (0.25, 0.5):
         table(f"Recall by kind of boundary, ±{tolerance:g} s", str(tolerance), tolerance)
     made.say("Recall alone says little: a method that fires often finds much, as the clock shows.")
-    table(
-        f"Recall of dissolves and fades, anywhere in the transition, ±{MARGIN:g} s", "span", MARGIN, span=True
-    )
+    head = f"Recall of dissolves and fades, anywhere in the transition, ±{MARGIN:g} s"
+    table(head, "span", MARGIN, span=True)
 
 
 def _alarms(made: Report, motion: str, of: Mapping[str, Mapping[str, tuple[Composites, Found]]]) -> None:

@@ -7,8 +7,8 @@ Scored with this project's evaluation at absolute tolerances, best-annotator rul
 have the floors (a clock at its best period for each tolerance; random points), the raters against each other,
 and the untrained methods with τ chosen on the other clips, by fold. Trained methods are scored on clips that
 they weren't trained on: MiniROAD-BC and ESTimator are trained here, fold by fold (`--train`); others come
-from files with out-of-fold predictions (`--predictions`, whatever `ongebd evaluate` reads). Writes FILE.md,
-FILE.json, and FILE_each with every clip.
+from files with out-of-fold predictions (`--predictions`, whatever `ongebd evaluate` reads). Writes
+FILE.md and FILE.json.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from footage.methods import Film, Found, Method, command_line, found_in, methods_of, predicted
@@ -38,6 +37,7 @@ UNTRAINED = ("persistence", "window-mean")
 TAUS = (1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 7.0)
 BEYOND = 3.0
 """Seconds after a clip's rated part that methods may look at; what they find there doesn't count."""
+TOLERANCES = [f"±{tolerance:g} s" for tolerance in ABSOLUTE]
 RATED = "model ratings, not people"
 
 
@@ -83,10 +83,8 @@ def measure(asked: argparse.Namespace) -> None:
     chosen = tuned(labels, methods, films, asked.work)
     for name in asked.train:
         of = cross_trained(name, labels, films, asked.work)
-        chosen[f"{NAMES[name]}, trained on the other clips"] = (
-            of,
-            f"{FOLDS} folds; {', '.join(TRAININGS[name])}",
-        )
+        detail = f"{FOLDS} folds; {', '.join(TRAININGS[name])}"
+        chosen[f"{NAMES[name]}, trained on the other clips"] = of, detail
     rows += [row(name, labels, of, detail=detail) for name, (of, detail) in chosen.items()]
     ours = predicted(asked.predictions, labels)
     ceiling = ceiling_row(labels)
@@ -99,7 +97,6 @@ def measure(asked: argparse.Namespace) -> None:
     )
     made = tables(scored, command_line("real_clips"))
     made.write(asked.out)
-    clip_table(scored, made.command).write(asked.out.with_name(f"{asked.out.name}_each"))
     print(made.text())
 
 
@@ -119,9 +116,7 @@ def tuned(
     result: dict[str, tuple[Found, str]] = {}
     for method in methods:
         if method.label in UNTRAINED:
-            tried = [
-                replace(method, label=str(tau), settings={**method.settings, "tau": tau}) for tau in TAUS
-            ]
+            tried = [replace(method, label=str(tau), settings={"tau": tau}) for tau in TAUS]
             found = found_in(tried, films, work)
             by_tau = {tau: found[str(tau)] for tau in TAUS}
             taken, best = cross_validated(labels, by_tau, fold_of(labels))
@@ -131,7 +126,7 @@ def tuned(
 
 
 def tables(scored: Scored, command: str) -> Report:
-    """All tables but that of the clips."""
+    """All tables."""
     made = Report("Real clips: every method against model ratings", command)
     minutes = sum(video.duration for video in scored.labels.videos.values()) / 60
     marked = [len(times) for video in scored.labels.videos.values() for times in video.boundaries]
@@ -148,17 +143,13 @@ def tables(scored: Scored, command: str) -> Report:
         precision, recall, _ = each.at(0.5)
         lines.append([each.name, *map(share, each.f1()), onset, f"{bare(precision)}, {bare(recall)}"])
         made.data.setdefault("f1", {})[each.name] = each.as_json()
-    made.table("F1", ["", *_tolerances(), "onset, ±0.5 s", "precision, recall ±0.5 s"], lines)
+    made.table("F1", ["", *TOLERANCES, "onset, ±0.5 s", "precision, recall ±0.5 s"], lines)
     made.say(*(f"- {each.name}: {each.detail}" for each in (*scored.blind, *scored.rows) if each.detail))
     if scored.ours:
         _differences(made, scored)
     named = {each.name: scored.found[each.name] for each in (*scored.rows, *scored.ours)}
     made.delays("Delay, seconds after the rated boundary, of detections within ±0.5 s", scored.labels, named)
     return made
-
-
-def _tolerances() -> list[str]:
-    return [f"±{tolerance:g} s" for tolerance in ABSOLUTE]
 
 
 def _differences(made: Report, scored: Scored) -> None:
@@ -173,44 +164,12 @@ def _differences(made: Report, scored: Scored) -> None:
             kept[str(tolerance)] = {**figure.as_json(), "other": best.name, "draws above 0": above}
         lines.append([ours.name, *cells])
         data[ours.name] = kept
-    made.table("F1 less that of the best other method", ["", *_tolerances()], lines)
+    made.table("F1 less that of the best other method", ["", *TOLERANCES], lines)
     made.say(
         "Paired bootstrap: both on the same draws of clips. The other is the best of all floors and methods "
         "above at that tolerance, except the raters, and was chosen on these clips, which favours it."
     )
     made.data["differences"] = data
-
-
-def clip_table(scored: Scored, command: str) -> Report:
-    """Each clip at ±0.5 s by the best of each side; without ours, by the two best others."""
-    best = sorted((*scored.rows,), key=lambda each: -each.at(0.5)[2])
-    first = max(scored.ours, key=lambda each: each.at(0.5)[2]) if scored.ours else best.pop(0)
-    pair = (first.name, best[0].name)
-    made = Report(f"Real clips one by one: {' and '.join(pair)}", command)
-    made.say(
-        f"F1 at ±0.5 s against {RATED}: of a clip in which no rater saw a boundary F1 is 0, or, if the "
-        "method found none either, not defined (–). *raters*: how many boundaries each marked."
-    )
-    lines = []
-    for name, video in scored.labels.videos.items():
-        alone = scored.labels.restrict([name], "one clip")
-        marked = any(len(times) for times in video.boundaries)
-        scores: list[float] = []
-        cells: list[Any] = []
-        for method in pair:
-            found = scored.found[method][name]
-            count = int(((found.times >= 0) & (found.times <= video.duration)).sum())
-            scores.append(row("", alone, {name: found}).at(0.5)[2])
-            cells.append(f"{bare(scores[-1], 2)} ({count})" if marked or count else "– (0)")
-        gain = scores[0] - scores[1]
-        raters = " ".join(str(len(times)) for times in video.boundaries)
-        lines.append(
-            [name, f"{video.duration:.1f}", raters, *cells, f"{gain:+.2f}" if abs(gain) > 0.004 else ""]
-        )
-    header = ["clip", "s", "raters", *(f"{method}: F1 (found)" for method in pair), "difference"]
-    made.table("", header, lines)
-    made.data["clips"] = {line[0]: line[1:] for line in lines}
-    return made
 
 
 if __name__ == "__main__":

@@ -190,22 +190,16 @@ def recall_by_kind(
     match = found_by_span if span else found_by_label
     hits = {kind: np.zeros((2, len(videos))) for kind in BOUNDARY_KINDS}
     for place, (name, video) in enumerate(videos.items()):
-        for boundary, hit in zip(
-            video.boundaries, match(video.boundaries, found[name].times, tolerance), strict=True
-        ):
+        found_here = match(video.boundaries, found[name].times, tolerance)
+        for boundary, hit in zip(video.boundaries, found_here, strict=True):
             hits[boundary.kind][:, place] += hit, 1
     return {kind: (int(all_.sum()), ratio(some, all_)) for kind, (some, all_) in hits.items() if all_.any()}
 
 
 def span_counts(videos: Mapping[str, CompositeVideo], found: Found, tolerances: Sequence[float]) -> Counts:
     """Counts where a transition is matched with the whole of its span, (V, T)."""
-    tp = np.array(
-        [
-            [sum(found_by_span(v.boundaries, found[n].times, t)) for t in tolerances]
-            for n, v in videos.items()
-        ],
-        np.int64,
-    )
+    spans = [(video.boundaries, found[name].times) for name, video in videos.items()]
+    tp = np.array([[sum(found_by_span(*span, t)) for t in tolerances] for span in spans], np.int64)
     positives = np.array([len(video.boundaries) for video in videos.values()], np.int64)
     given = np.array([len(found[name].times) for name in videos], np.int64)
     wide = [np.repeat(part[:, None], len(tolerances), axis=1) for part in (positives, given)]
