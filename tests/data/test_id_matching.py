@@ -20,7 +20,7 @@ def test_an_id_is_found_between_separators_whatever_it_begins_with(label: str) -
 
 
 @pytest.mark.parametrize("name", ["xC4lCVBZ3ux0_1", "C4lCVBZ3ux0x", "C4lCVBZ3ux"])
-def test_a_part_of_a_word_is_no_match(name: str) -> None:
+def test_a_part_of_a_word_does_not_match(name: str) -> None:
     assert match_ids([name], ["C4lCVBZ3ux0"]).unknown == (name,)
 
 

@@ -42,7 +42,7 @@ def test_kinetics_names_with_action_and_span_are_found() -> None:
     assert found.videos[0].id == "C4lCVBZ3ux0"
 
 
-def test_nothing_in_common_is_said() -> None:
+def test_nothing_in_common_is_refused() -> None:
     with pytest.raises(LabelError, match="none of the 1 videos in the store"):
         label_videos(store_of(10, kitchen=20), labels_of(street=[2.0]))
 

@@ -212,7 +212,7 @@ ONE = {"substages_timestamps": [[2.0]], "substages_myframeidx": [[50]], "f1_cons
 
 
 @pytest.mark.parametrize("name", ["labels.pkl", "labels.json"])
-def test_tapos_is_told_by_its_instances_of_one_annotator(tmp_path: Path, name: str) -> None:
+def test_tapos_is_recognised_by_its_instances_of_one_annotator(tmp_path: Path, name: str) -> None:
     path = write(tmp_path, name, {video: entry(**ONE) for video in INSTANCES})
     labels = read_labels(path)
     assert (labels.dataset, labels.notes) == ("tapos", ())
@@ -276,7 +276,7 @@ def test_every_refusal_names_the_file(tmp_path: Path, name: str, content: object
     assert str(refused.value).startswith(str(tmp_path / name))
 
 
-def test_what_is_too_much_is_said_of_the_right_thing(tmp_path: Path) -> None:
+def test_too_deep_or_too_large_values_are_named(tmp_path: Path) -> None:
     for name, content, complaint in (
         ("deep.json", "[" * 100_000, "nested too deeply"),
         ("int.json", '{"v": {"duration": 1' + "0" * 400 + ', "boundaries": []}}', "the number is too large"),

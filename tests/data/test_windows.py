@@ -82,5 +82,5 @@ def test_a_set_without_boundaries_is_refused() -> None:
         check_learnable(build_tape([video("a", [0] * 20)], window=8, region=9, run=16), 1)
 
 
-def test_a_boundary_on_the_first_frame_is_no_target() -> None:
+def test_a_boundary_on_the_first_frame_is_not_a_target() -> None:
     assert build_tape([video("a", [0] * 20, (0,))], window=8, region=9, run=16).boundary_count == 0

@@ -14,9 +14,8 @@ from ongebd.lab.composites.compose import check_empty
 from ongebd.lab.composites.compose import compose as run
 from ongebd.lab.composites.config import ComposeConfig
 from ongebd.lab.composites.planner import plan_videos
-from ongebd.lab.composites.records import CompositeVideo, read_composites
+from ongebd.lab.composites.records import CompositeVideo
 from ongebd.lab.composites.scan import read_clips
-from ongebd.lab.composites.sheet import write_contact_sheet
 
 
 def compose(
@@ -27,14 +26,13 @@ def compose(
     config: Annotated[ComposeConfig | None, Parameter(name="*")] = None,
     labels: Path | None = None,
     groups: Path | None = None,
-    contact_sheet: bool = True,
     workers: int = 1,
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
 ) -> int:
     """Make videos with known event boundaries out of clips.
 
     Writes to --out: *.mp4, labels.json (for `ongebd evaluate --labels`), composites.json with the kind of
-    each boundary and distractor, a list of ids for each part of the split, and contact-sheet.png. The same
+    each boundary and distractor, and a list of ids for each part of the split. The same
     clips, seed and version give the same bytes. Kinds of boundary: cut, jump, action, dissolve, fade, speed,
     reverse, framing, stop, start, and natural with --labels. Distractors, which are not labelled: shake, pan,
     exposure, flash, noise, compression, freeze, overlay, zoom.
@@ -53,8 +51,6 @@ def compose(
         Labels of the clips, as for `ongebd evaluate`; ids are file names without ending.
     groups
         CSV with the columns file and group: clips of one group show the same setting.
-    contact_sheet
-        Draw contact-sheet.png.
     workers
         Processes.
     quiet
@@ -88,9 +84,6 @@ def compose(
                     made.append(video)
                     length += video.duration
                     progress.show("composing", length, total, f"{len(made)}/{len(plans)} videos")
-            if contact_sheet:
-                progress.show("drawing the contact sheet", total, total)
-                write_contact_sheet(read_composites(out))
         finally:
             if made:
                 missing = len(plans) - len(made)

@@ -44,7 +44,6 @@ def test_what_is_composed_can_be_evaluated(
     assert sorted(file.name for file in out.iterdir()) == [
         *(f"{name}.mp4" for name in made.videos),
         "composites.json",
-        "contact-sheet.png",
         "labels.json",
     ]
     found = {video.id: [each.time for each in video.boundaries] for video in made.videos.values()}
@@ -57,21 +56,20 @@ def test_what_is_composed_can_be_evaluated(
 def test_each_distractor_alone_for_so_many_minutes(clips: Path, tmp_path: Path) -> None:
     out = tmp_path / "made"
     options = ("--boundaries", "none", "--distractors", "overlay", "--minutes", "0.1", "--split", "all")
-    assert run(clips, "-o", out, "-q", "--no-contact-sheet", "--size", 64, "--seconds", "3,4", *options) == 0
+    assert run(clips, "-o", out, "-q", "--size", 64, "--seconds", "3,4", *options) == 0
     videos = read_composites(out).videos.values()
     assert 6 <= sum(video.duration for video in videos) < 10
     assert not any(video.boundaries for video in videos)
     assert {each.kind for video in videos for each in video.distractors} == {"overlay"}
-    assert not (out / "contact-sheet.png").exists()
 
 
-def test_a_clip_that_cannot_be_read_is_told_and_the_others_go_on(
+def test_an_unreadable_clip_is_reported_and_the_others_go_on(
     clips: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     bad = tmp_path / "bad.mp4"
     bad.write_bytes(b"x" * 100)
     arguments = (clips, bad, "-o", tmp_path / "made", "-q", "--videos", 1, "--split", "all", *QUICK)
-    assert run(*arguments, "--no-contact-sheet") == 0
+    assert run(*arguments) == 0
     said = capfd.readouterr().err
     assert said.startswith(f"ongebd: {bad}: can't read it as a video")
     assert said.count("\n") == 1

@@ -34,7 +34,6 @@ from ongebd.lab.composites import (
 from ongebd.lab.composites.clips import Clip, ClipLibrary, Shot
 from ongebd.lab.composites.grouping import parted
 from ongebd.lab.composites.plan import VideoPlan
-from ongebd.lab.composites.sheet import write_contact_sheet
 from ongebd.lab.composites.workers import side_by_side
 from ongebd.video import VideoReader
 
@@ -51,8 +50,8 @@ def small(**settings: Any) -> ComposeConfig:
     return ComposeConfig(**{"size": 64, "seconds": "4,6", "split": "all", "videos": 1, **settings})
 
 
-def pictures(plan: VideoPlan, library: ClipLibrary) -> npt.NDArray[np.float32]:
-    return np.stack(list(render(plan, library.clips))).astype(np.float32)
+def pictures(plan: VideoPlan) -> npt.NDArray[np.float32]:
+    return np.stack(list(render(plan))).astype(np.float32)
 
 
 def apart(shown: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -66,7 +65,7 @@ def test_each_kind_of_boundary_is_seen_at_its_labelled_frame(kind: str, library:
     plan = plan_videos(library, small(boundaries=kind, distractors="none", seed=3))[0]
     assert plan.joins
     assert {join.kind for join in plan.joins} == {kind}
-    shown = pictures(plan, library)
+    shown = pictures(plan)
     assert len(shown) == plan.frames
     step = apart(shown)
     for join in plan.joins:
@@ -102,7 +101,7 @@ def test_a_distractor_is_seen_in_its_interval_alone_and_has_no_label(kind: str, 
     plan = plan_videos(library, config)[0]
     assert not plan.joins
     assert {each.kind for each in plan.distractors} == {kind}
-    shown, clean = pictures(plan, library), pictures(replace(plan, distractors=()), library)
+    shown, clean = pictures(plan), pictures(replace(plan, distractors=()))
     differ = np.abs(shown - clean).mean((1, 2, 3))
     inside = np.zeros(plan.frames, bool)
     for each in plan.distractors:
@@ -228,13 +227,6 @@ def test_labels_are_those_of_the_official_schema_at_the_frames_of_the_file(
             assert step[at] > 3 * np.median(step)
 
 
-def test_the_contact_sheet_shows_every_kind_that_is_there(library: ClipLibrary, tmp_path: Path) -> None:
-    list(compose(library, small(seconds="6,8"), tmp_path / "made"))
-    path = write_contact_sheet(read_composites(tmp_path / "made"))
-    assert path.read_bytes().startswith(b"\x89PNG")
-    assert [file for file in path.parent.iterdir() if file.name.startswith(".")] == []
-
-
 def test_cuts_inside_a_source_stay_out_of_every_piece(
     clip_folder: Path, tmp_path: Path, make_video: Maker, moving_scene: Maker
 ) -> None:
@@ -313,7 +305,6 @@ def test_clips_whose_names_are_not_utf_8_are_composed_like_others(
     assert odd in read.clips
     assert list(read.videos.values()) == made
     assert any(odd in video.clips for video in made)
-    write_contact_sheet(read)
     command = ["compose", str(folder), "--out", str(tmp_path / "again"), "--videos", "3", "--size", "64"]
     assert main([*command, "--seconds", "3,4", "--split", "0.4,0.3,0.3"]) == 0
     assert "Traceback" not in capfd.readouterr().err
@@ -339,7 +330,7 @@ def test_late_frames_are_the_same_whether_the_file_was_sought_in_or_not(
     assert all((one == other).all() for one, other in zip(found, backwards[::-1], strict=True))
 
 
-def test_what_cannot_be_read_is_told_and_the_others_go_on(clip_folder: Path, tmp_path: Path) -> None:
+def test_unreadable_clips_are_reported_and_the_others_go_on(clip_folder: Path, tmp_path: Path) -> None:
     folder = tmp_path / "clips"
     shutil.copytree(clip_folder, folder)
     (folder / "broken.mp4").write_bytes(b"no video at all")
@@ -382,7 +373,7 @@ def test_processes_keep_the_order_and_hand_on_what_goes_wrong() -> None:
         list(side_by_side(os._exit, [3, 3], 2))
 
 
-def test_a_clip_that_changed_since_it_was_read_is_told(clip_folder: Path, tmp_path: Path) -> None:
+def test_a_clip_that_changed_since_it_was_read_is_refused(clip_folder: Path, tmp_path: Path) -> None:
     shutil.copytree(clip_folder, tmp_path / "clips")
     library = read_clips([tmp_path / "clips"])
     for file in (tmp_path / "clips").iterdir():
@@ -420,7 +411,7 @@ def test_settings_out_of_range_are_refused(setting: dict[str, Any], message: str
         small(**setting)
 
 
-def test_too_little_material_is_said_with_what_to_change(library: ClipLibrary) -> None:
+def test_too_little_material_is_refused_with_advice(library: ClipLibrary) -> None:
     with pytest.raises(ConfigError, match="give no video of 60 s with --motion calm"):
         plan_videos(library, small(boundaries="none", seconds="60,80"))
     one = ClipLibrary({"solo.mp4": library.clips["solo.mp4"]})

@@ -13,7 +13,7 @@
         [(each.start, each.end, each.kind) for each in video.distractors]
 
 One distractor alone: `ComposeConfig(boundaries="none", distractors="shake")`. Without files:
-`plan_videos(library, config)` gives plans, which are data, and `render(plan, library.clips)` their pictures.
+`plan_videos(library, config)` gives plans, and `render(plan)` the pictures of one.
 docs/composites.md explains each kind, and what the labels don't know.
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict
 from functools import partial
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ongebd.common.writing import write_whole
 from ongebd.errors import ConfigError, OngebdError, os_errors
-from ongebd.lab.composites.clips import Clip, ClipLibrary
+from ongebd.lab.composites.clips import ClipLibrary
 from ongebd.lab.composites.codec import ENCODER, check_encoder, write_mp4
 from ongebd.lab.composites.config import ComposeConfig, parts
 from ongebd.lab.composites.grouping import parted
@@ -65,7 +65,7 @@ def compose(
     done: list[CompositeVideo] = []
     written = -_WRITE_EVERY
     try:
-        with closing(_made(library, config, plans, folder, workers)) as videos:
+        with closing(_made(config, plans, folder, workers)) as videos:
             for video in videos:
                 done.append(video)
                 if time.monotonic() - written > _WRITE_EVERY:
@@ -96,7 +96,7 @@ def check_empty(out: Path | str) -> Path:
     return folder
 
 
-def write_video(plan: VideoPlan, clips: Mapping[str, Clip], folder: Path, crf: int) -> CompositeVideo:
+def write_video(plan: VideoPlan, folder: Path, crf: int) -> CompositeVideo:
     """Write one video.
 
     Raises:
@@ -104,7 +104,7 @@ def write_video(plan: VideoPlan, clips: Mapping[str, Clip], folder: Path, crf: i
     """
     video = composite_of(plan, folder)
     with (
-        closing(render(plan, clips)) as pictures,
+        closing(render(plan)) as pictures,
         os_errors(video.path, "free some space or write elsewhere (see --out)", OngebdError),
         write_whole(video.path) as part,
     ):
@@ -113,10 +113,9 @@ def write_video(plan: VideoPlan, clips: Mapping[str, Clip], folder: Path, crf: i
 
 
 def _made(
-    library: ClipLibrary, config: ComposeConfig, plans: Sequence[VideoPlan], folder: Path, workers: int
+    config: ComposeConfig, plans: Sequence[VideoPlan], folder: Path, workers: int
 ) -> Generator[CompositeVideo, None, None]:
-    used = {name: library.clips[name] for name in sorted({name for plan in plans for name in plan.clips})}
-    job = partial(write_video, clips=used, folder=folder, crf=config.crf)
+    job = partial(write_video, folder=folder, crf=config.crf)
     if workers == 1 or len(plans) < 2:
         yield from map(job, plans)
         return
@@ -134,12 +133,11 @@ def _made(
 
 def _clip_facts(library: ClipLibrary, config: ComposeConfig) -> dict[str, dict[str, str]]:
     split = parted(library, parts(config.split)[0], config.split_seed)
-    facts: dict[str, dict[str, str]] = {
+    return {
         clip.name: {"part": part, "group": clip.group, "sha256": clip.sha256}
         for part, clips in split.items()
         for clip in clips
     }
-    return dict(sorted(facts.items()))
 
 
 def _settings(library: ClipLibrary, config: ComposeConfig) -> dict[str, object]:

@@ -91,7 +91,7 @@ def _free(
     free = []
     for (_, low), (high, _) in pairwise(sorted([(0, 0), *marks, (last, last)])):
         if high - low > 2 * clear:
-            rate = next(each.rate for each in segments if each.first <= (low + high) // 2 < each.stop)
+            rate = next(each.piece.rate for each in segments if each.first <= (low + high) // 2 < each.stop)
             free.append((low + clear, high - clear, rate == 0))
     return free
 

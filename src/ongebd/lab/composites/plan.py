@@ -1,11 +1,15 @@
-"""The plan of a video: which pieces of which clips, how they join, what is laid over them. Pure data."""
+"""The plan of a video: which pieces of which clips, how they join, what is laid over them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
+from ongebd.lab.composites.clips import Clip, Shot
 from ongebd.lab.composites.config import Part
+from ongebd.lab.composites.pictures import SIDE, LumaU8
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,26 +24,78 @@ class Framing:
 
 WHOLE = Framing()
 
+STILL = (1.5, 3.0)
+"""Seconds for which motion stops."""
+
+MOVING = 15.0
+"""`Clip.motion` from which on something clearly moves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a shot that is shown.
+
+    Attributes:
+        clip: The clip.
+        shot: The shot within which it stays.
+        start: Seconds of the clip at which it begins.
+        rate: Seconds of the clip a second; below 0 backwards, 0 a still picture.
+        framing: What part of the picture is shown.
+        resume: The rate with which motion goes on after a still picture.
+    """
+
+    clip: Clip
+    shot: Shot
+    start: float
+    rate: float = 1.0
+    framing: Framing = WHOLE
+    resume: float = 1.0
+
+    @property
+    def room(self) -> float:
+        """Seconds for which it can be shown."""
+        if self.rate == 0:
+            return STILL[1]
+        left = self.shot.end - self.start if self.rate > 0 else self.start - self.shot.start
+        return max(left, 0.0) / abs(self.rate)
+
+    def after(self, seconds: float) -> float:
+        """Seconds of the clip after so many seconds of showing."""
+        return self.start + self.rate * seconds
+
+    def seen(self, time: float) -> LumaU8:
+        """The small picture at a time of the clip, cropped and mirrored."""
+        luma, framing = self.clip.picture(time), self.framing
+        if framing == WHOLE:
+            return luma
+        places = (np.arange(SIDE) + 0.5) / framing.zoom
+        spare = SIDE * (1 - 1 / framing.zoom)
+        rows, columns = ((places + spare * at).astype(np.intp) for at in (framing.y, framing.x))
+        picture: LumaU8 = luma[np.ix_(rows, columns)]
+        return picture[:, ::-1] if framing.mirror else picture
+
+    def moves(self, start: float, end: float, least: float) -> bool:
+        """Whether something clearly moves, all the time between two times of the clip, within the shot."""
+        low, high = sorted((start, end))
+        if low < self.shot.start - 0.05 or high > self.shot.end + 0.05:
+            return False
+        motion = self.clip.motion_between(low, high)
+        return float(motion.mean()) >= least and float(np.quantile(motion, 0.2)) >= MOVING * 0.6
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a clip on the output's frames.
+    """A piece on the output's frames.
 
     Attributes:
-        clip: The clip's name.
+        piece: What is shown.
         first: The first output frame that shows it.
         frames: How many show it, including those in which it is mixed with its neighbours.
-        start: Seconds of the clip at its first frame.
-        rate: Seconds of the clip a second; below 0 backwards, 0 a still picture.
-        framing: What part of the picture is shown.
     """
 
-    clip: str
+    piece: Piece
     first: int
     frames: int
-    start: float
-    rate: float
-    framing: Framing = WHOLE
 
     @property
     def stop(self) -> int:
@@ -48,7 +104,7 @@ class Segment:
 
     def source_time(self, frame: int, fps: Fraction) -> float:
         """Seconds of the clip at an output frame."""
-        return self.start + self.rate * float((frame - self.first) / fps)
+        return self.piece.after(float((frame - self.first) / fps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +142,7 @@ class Distractor:
 
 @dataclass(frozen=True, slots=True)
 class VideoPlan:
-    """Everything that decides what a video looks like, apart from the clips themselves.
+    """Everything that decides what a video looks like.
 
     Attributes:
         id: The name of its file without ending.
@@ -122,4 +178,4 @@ class VideoPlan:
     @property
     def clips(self) -> list[str]:
         """The names of the clips in it, each once."""
-        return sorted({segment.clip for segment in self.segments})
+        return sorted({segment.piece.clip.name for segment in self.segments})

@@ -14,8 +14,8 @@ from ongebd.lab.composites.clips import Clip, ClipLibrary
 from ongebd.lab.composites.config import SMOOTH, ComposeConfig, Part, parts
 from ongebd.lab.composites.distractors import margin_of, placed
 from ongebd.lab.composites.grouping import parted
-from ongebd.lab.composites.plan import Join, Segment, VideoPlan
-from ongebd.lab.composites.proposals import SHORTEST, STILL, Piece, Proposer, can
+from ongebd.lab.composites.plan import STILL, Join, Piece, Segment, VideoPlan
+from ongebd.lab.composites.proposals import SHORTEST, Proposer, can
 
 _LONGEST_PIECE = 6.0
 _TRANSITION = (0.3, 2.0)
@@ -95,7 +95,7 @@ class _Draft:
         first = overlap = 0
         while (step := self._next(piece, first, overlap)) is not None:
             kind, frames, mixed, fresh = step
-            self._add(piece, first, frames)
+            self._segments.append(Segment(piece, first, frames))
             first += frames - mixed
             white = kind == "fade" and bool(self._rng.random() < 0.2)
             self._joins.append(Join(kind, first, mixed, white))
@@ -104,7 +104,7 @@ class _Draft:
         frames = min(most, self._target - first)
         if frames < self._frames(SHORTEST) + overlap:
             return False
-        self._add(piece, first, frames)
+        self._segments.append(Segment(piece, first, frames))
         return first + frames >= self._shortest and (not self.kinds or bool(self._joins))
 
     def finished(self, part: Part, number: int) -> VideoPlan:
@@ -114,8 +114,7 @@ class _Draft:
         marks += [(frame, frame) for frame in naturals]
         distractors = placed(self._segments, marks, self._config, self._rng, self._counts)
         self._counts.update([join.kind for join in self._joins] + [each.kind for each in distractors])
-        first = next(clip for clip in self._clips if clip.name == self._segments[0].clip)
-        width, height = _size(first, self._config.size)
+        width, height = _size(self._segments[0].piece.clip, self._config.size)
         return VideoPlan(
             id=f"{part}-{number:04d}" if part != "all" else f"composite-{number:04d}",
             part=part,
@@ -215,18 +214,15 @@ class _Draft:
             return self._target
         return int(piece.room * float(self._fps))
 
-    def _add(self, piece: Piece, first: int, frames: int) -> None:
-        self._segments.append(Segment(piece.clip.name, first, frames, piece.start, piece.rate, piece.framing))
-
     def _naturals(self) -> list[int]:
         """Frames at which labelled boundaries of the sources are seen, clear of the made ones."""
-        by_name = {clip.name: clip for clip in self._clips}
         taken = [frame for join in self._joins for frame in (join.first, join.first + join.frames)]
         clear = self._frames(SHORTEST / 2)
         found = set()
         for segment in self._segments:
-            for time in by_name[segment.clip].natural if segment.rate else ():
-                frame = segment.first + round((time - segment.start) / segment.rate * float(self._fps))
+            piece = segment.piece
+            for time in piece.clip.natural if piece.rate else ():
+                frame = segment.first + round((time - piece.start) / piece.rate * float(self._fps))
                 if segment.first <= frame < segment.stop and all(abs(frame - at) >= clear for at in taken):
                     found.add(frame)
         return sorted(found)

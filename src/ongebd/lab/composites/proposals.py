@@ -3,77 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from ongebd.lab.composites.clips import Clip, Shot
+from ongebd.lab.composites.clips import Clip
 from ongebd.lab.composites.config import MOTIONS
-from ongebd.lab.composites.pictures import SIDE, Change, LumaU8, change, likeness
-from ongebd.lab.composites.plan import WHOLE, Framing
+from ongebd.lab.composites.pictures import Change, change, likeness
+from ongebd.lab.composites.plan import MOVING, Framing, Piece
 
 SHORTEST = 1.25
 """Seconds between two boundaries, at least."""
 
-STILL = (1.5, 3.0)
-"""Seconds for which motion stops."""
-
-_MOVING = 15.0  # `Clip.motion` from which on something clearly moves
 _AROUND = 0.7  # seconds of a clip before and after a moment, in which motion is measured
 _AWAY = 1.0  # seconds of a clip that a jump skips, at least
 _RATES = (0.33, 0.4, 2.5, 3.0)  # slow and fast
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A stretch of a shot that is shown.
-
-    Attributes:
-        clip: The clip.
-        shot: The shot within which it stays.
-        start: Seconds of the clip at which it begins.
-        rate: Seconds of the clip a second; below 0 backwards, 0 a still picture.
-        framing: What part of the picture is shown.
-        resume: The rate with which motion goes on after a still picture.
-    """
-
-    clip: Clip
-    shot: Shot
-    start: float
-    rate: float = 1.0
-    framing: Framing = WHOLE
-    resume: float = 1.0
-
-    @property
-    def room(self) -> float:
-        """Seconds for which it can be shown."""
-        if self.rate == 0:
-            return STILL[1]
-        left = self.shot.end - self.start if self.rate > 0 else self.start - self.shot.start
-        return max(left, 0.0) / abs(self.rate)
-
-    def after(self, seconds: float) -> float:
-        """Seconds of the clip after so many seconds of showing."""
-        return self.start + self.rate * seconds
-
-    def seen(self, time: float) -> LumaU8:
-        """The small picture at a time of the clip, cropped and mirrored."""
-        luma, framing = self.clip.picture(time), self.framing
-        if framing == WHOLE:
-            return luma
-        places = (np.arange(SIDE) + 0.5) / framing.zoom
-        spare = SIDE * (1 - 1 / framing.zoom)
-        rows, columns = ((places + spare * at).astype(np.intp) for at in (framing.y, framing.x))
-        picture: LumaU8 = luma[np.ix_(rows, columns)]
-        return picture[:, ::-1] if framing.mirror else picture
-
-    def moves(self, start: float, end: float, least: float) -> bool:
-        """Whether something clearly moves, all the time between two times of the clip, within the shot."""
-        low, high = sorted((start, end))
-        if low < self.shot.start - 0.05 or high > self.shot.end + 0.05:
-            return False
-        motion = self.clip.motion_between(low, high)
-        return float(motion.mean()) >= least and float(np.quantile(motion, 0.2)) >= _MOVING * 0.6
 
 
 def can(kind: str, clip: Clip, clips: Sequence[Clip]) -> bool:
@@ -84,7 +28,7 @@ def can(kind: str, clip: Clip, clips: Sequence[Clip]) -> bool:
     if kind == "jump":
         return usable >= 2 * SHORTEST + _AWAY
     if kind in MOTIONS:
-        return float(np.mean(clip.motion >= _MOVING)) >= 0.4 and usable >= 2 * SHORTEST
+        return float(np.mean(clip.motion >= MOVING)) >= 0.4 and usable >= 2 * SHORTEST
     return True
 
 

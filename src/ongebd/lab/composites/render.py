@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from math import ceil
 
 import numpy as np
 
-from ongebd.lab.composites.clips import Clip
 from ongebd.lab.composites.codec import Recompressor
 from ongebd.lab.composites.config import CAMERA
 from ongebd.lab.composites.distractors import applied, camera
@@ -19,14 +18,10 @@ from ongebd.types import ImageU8
 _FINEST = 2.0  # a cropped picture is decoded at most so much larger than the whole one
 
 
-def render(plan: VideoPlan, clips: Mapping[str, Clip]) -> Generator[ImageU8, None, None]:
+def render(plan: VideoPlan) -> Generator[ImageU8, None, None]:
     """The pictures of a video, before they are encoded.
 
     At most two pictures are held in memory (and a backwards piece as a whole).
-
-    Args:
-        plan: Of the video.
-        clips: The clips by name, as `ClipLibrary.clips` has them.
 
     Yields:
         RGB, uint8, (plan.height, plan.width, 3), plan.frames of them.
@@ -41,7 +36,7 @@ def render(plan: VideoPlan, clips: Mapping[str, Clip]) -> Generator[ImageU8, Non
     for frame in range(plan.frames):
         while upcoming and upcoming[0].first <= frame:
             segment = upcoming.pop(0)
-            running.append((segment, _pieces(plan, segment, clips[segment.clip])))
+            running.append((segment, _pieces(plan, segment)))
         running = [(segment, pictures) for segment, pictures in running if frame < segment.stop]
         picture = _joined(plan, frame, [next(pictures) for _, pictures in running])
         now = _distractor_at(plan, frame)
@@ -74,16 +69,16 @@ def _joined(plan: VideoPlan, frame: int, pictures: list[ImageU8]) -> ImageU8:
     return (mixed + np.float32(0.5)).astype(np.uint8)
 
 
-def _pieces(plan: VideoPlan, segment: Segment, clip: Clip) -> Iterator[ImageU8]:
+def _pieces(plan: VideoPlan, segment: Segment) -> Iterator[ImageU8]:
     """The pictures of one segment, framed, as the camera moves."""
-    frames = range(segment.first, segment.stop)
+    clip, frames = segment.piece.clip, range(segment.first, segment.stop)
     numbers = []
     for frame in frames:
         freeze = _distractor_at(plan, frame)
         if freeze is not None and freeze.kind == "freeze":  # shows its first frame; what it missed is skipped
             frame = freeze.first
         numbers.append(clip.at(segment.source_time(frame, plan.fps)))
-    zoom = min(segment.framing.zoom * plan.margin, _FINEST)
+    zoom = min(segment.piece.framing.zoom * plan.margin, _FINEST)
     cover = max(plan.width / clip.width, plan.height / clip.height)
     short_side = max(8, ceil(min(clip.width, clip.height) * cover * zoom - 0.01))
     for frame, picture in zip(frames, pictures_at(clip, numbers, short_side), strict=True):
@@ -100,7 +95,7 @@ def _visible(plan: VideoPlan, segment: Segment, frame: int, picture: ImageU8) ->
     if moved is not None and moved.kind in CAMERA:
         more, shift_x, shift_y = camera(moved, frame, float(plan.fps))
         zoom *= more
-    framing = segment.framing
+    framing = segment.piece.framing
     outer = size[0] * scale / framing.zoom, size[1] * scale / framing.zoom
     part = outer[0] / zoom, outer[1] / zoom
     x = (width - size[0] * scale) / 2 + (size[0] * scale - outer[0]) * framing.x

@@ -101,13 +101,11 @@ def find_clips(paths: Sequence[Path | str]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in map(Path, paths):
         if path.is_dir():
-            inside = {file.relative_to(path): file for file in path.rglob("*")}
+            inside = {file.relative_to(path): file for file in path.rglob("*") if file.is_file()}
             named = {
                 name.as_posix(): file
                 for name, file in inside.items()
-                if file.suffix.lower() in ENDINGS
-                and file.is_file()
-                and not any(part.startswith(".") for part in name.parts)
+                if name.suffix.lower() in ENDINGS and not any(part.startswith(".") for part in name.parts)
             }
             if not named:
                 raise ConfigError(f"{path}: has no video file in it ({', '.join(sorted(ENDINGS))})")
