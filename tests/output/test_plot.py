@@ -107,10 +107,10 @@ def test_a_thumbnail_does_not_hold_on_to_the_frame():
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.booleans()), max_size=300))
 def test_a_trace_stays_small_and_keeps_every_peak(frames: list[tuple[float, bool]]):
-    trace = Trace(limit=16)
+    trace = Trace(limit=16, block=4)
     for i, (error, positive) in enumerate(frames):
         trace.add(Decision(i, float(i), error, 0.0, 0.0, 0.0, 0.5, positive))
-        assert len(trace.points()) <= 16
+        assert len(trace.points()) <= 16 + 4
     points = trace.points()
     if frames:
         assert points["error"].max() == max(error for error, _ in frames)

@@ -133,9 +133,6 @@ def extract(
         else:
             from ongebd.cluster import FeatureTask, extract_on
 
-            each = config.jobs
-            if cluster is not None and device != "cpu" and not jobs:
-                each = min(_MOST_JOBS, cluster.cpus_per_gpu)
             task = FeatureTask(
                 backbone=backbone,
                 identity=net.identity,
@@ -143,7 +140,7 @@ def extract(
                 weights=weights,
                 device=device,
                 precision=precision,
-                config=replace(config, jobs=each, workers=1),  # a worker has one processor
+                config=replace(config, workers=1),  # a worker has one processor
             )
             started = extract_on(videos.items(), store, task, cluster)
         progress = stack.enter_context(Progress(quiet=quiet, lines=True))
@@ -154,9 +151,7 @@ def extract(
         frames = 0
 
         def summary() -> str:
-            took = progress.seconds
-            rate = f" ({frames / took:.0f} frames/s)" if frames else ""
-            return f"{counted(tally.done, 'video')}, {frames} frames, into {out} in {span(took)}{rate}"
+            return f"{counted(tally.done, 'video')}, {frames} frames, into {out} in {span(progress.seconds)}"
 
         with closing(started) as events, tally.summed_up(summary):
             for event in events:

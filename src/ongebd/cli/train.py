@@ -73,11 +73,7 @@ def train(
         "dataset": dataset,
         "device": device,
     }
-    changes = {
-        name: str(value) if isinstance(value, Path) else value
-        for name, value in options.items()
-        if value is not None
-    }
+    changes = {name: str(value) for name, value in options.items() if value is not None}
     settings = TrainConfig() if config is None else read_config(config)
     settings = settings.changed({**_assignments(set or []), **changes})
     with training_extra():

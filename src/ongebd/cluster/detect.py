@@ -165,18 +165,9 @@ def _kept(job: Job, answer: Answer, out: Path, manifest: Manifest) -> Found:
         path = out / f"{job.stem}.{format_}"
         with writing(path), write_whole(path) as part:
             part.write_bytes(data)
-    manifest.add(
-        Entry(
-            id=job.stem,
-            source=found.source,
-            status="done" if found.failed is None else "failed",
-            reason=found.failed,
-            attempts=answer.attempts,
-            key=job.key,
-            files={format_: _sha256(data) for format_, data in found.files.items()},
-            trace=answer.trace,
-        )
-    )
+    hashes = {format_: _sha256(data) for format_, data in found.files.items()}
+    entry = Entry.of(job.stem, found.source, found.failed, answer.attempts, answer.trace)
+    manifest.add(replace(entry, key=job.key, files=hashes))
     return found
 
 

@@ -107,19 +107,12 @@ def _kept(
     """Store a result, or record why there is none."""
     name = public_name(video.source)
     result: VideoFeatures | Failure = answer.result
-    if isinstance(result, VideoFeatures):
+    kept: Extracted | Failure
+    if isinstance(result, Failure):
+        failures.add(result)
+        kept, reason = result, result.reason
+    else:
         store.add(video.id, result.features, result.times, result.epochs, result.duration, name)
-        manifest.add(Entry(id=video.id, source=name, status="done", attempts=answer.attempts))
-        return Extracted(video.id, name, len(result.times), result.duration, result.warnings)
-    failures.add(result)
-    manifest.add(
-        Entry(
-            id=video.id,
-            source=name,
-            status="failed",
-            reason=result.reason,
-            attempts=answer.attempts,
-            trace=answer.trace,
-        )
-    )
-    return result
+        kept, reason = Extracted(video.id, name, len(result.times), result.duration, result.warnings), None
+    manifest.add(Entry.of(video.id, name, reason, answer.attempts, answer.trace))
+    return kept

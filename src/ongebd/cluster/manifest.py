@@ -38,6 +38,12 @@ class Entry:
     files: dict[str, str] = field(default_factory=dict)
     trace: str | None = None
 
+    @classmethod
+    def of(cls, video: str, source: str, reason: str | None, attempts: int, trace: str | None) -> Entry:
+        """Of a video that was worked on; it failed if there is a reason."""
+        status: Literal["done", "failed"] = "done" if reason is None else "failed"
+        return cls(id=video, source=source, status=status, reason=reason, attempts=attempts, trace=trace)
+
     def to_line(self) -> bytes:
         """A line of JSON without the fields that are not set."""
         known = {name: value for name, value in asdict(self).items() if value not in (None, {})}

@@ -24,44 +24,29 @@ class Trace:
     """Collects decisions; beyond `limit` points, each point represents 2, 4, 8… frames.
 
     Args:
-        limit: The largest number of points, an even number.
+        limit: The largest number of points of finished blocks.
+        block: Frames that are collected before they become points; a power of 2.
     """
 
-    def __init__(self, limit: int = 1 << 18) -> None:
-        self._points = np.zeros(limit, _POINT)
-        self._size = 0  # points in use
+    def __init__(self, limit: int = 1 << 18, block: int = 4096) -> None:
+        self._limit, self._block = limit, block
         self._stride = 1  # frames per point
-        self._filled = 1  # frames in the last point
+        self._points: Points = np.empty(0, _POINT)
+        self._new: list[tuple[float, float, float, bool, bool]] = []
 
     def add(self, decision: Decision) -> None:
         """Add the next frame's decision."""
-        positive = decision.is_boundary
-        if not self._size or self._filled == self._stride:
-            if self._size == len(self._points):
-                half = pooled(self.points(), 2)
-                self._size = len(half)
-                self._points[: self._size] = half
+        point = (decision.time, decision.error, decision.threshold, decision.ready, decision.is_boundary)
+        self._new.append(point)
+        if len(self._new) == self._block:
+            self._points, self._new = self.points(), []
+            while len(self._points) > self._limit:
+                self._points = pooled(self._points, 2)
                 self._stride *= 2
-            self._size += 1
-            self._filled = 1
-        else:
-            self._filled += 1
-            last = self._points[self._size - 1]
-            positive = positive or bool(last["positive"])
-            if decision.error <= float(last["error"]):
-                last["positive"] = positive
-                return
-        self._points[self._size - 1] = (
-            decision.time,
-            decision.error,
-            decision.threshold,
-            decision.ready,
-            positive,
-        )
 
     def points(self) -> Points:
-        """A copy of what was collected."""
-        return self._points[: self._size].copy()
+        """What was collected, up to `limit` + `block` points."""
+        return np.concatenate([self._points, pooled(np.array(self._new, _POINT), self._stride)])
 
 
 def pooled(points: Points, size: int) -> Points:
