@@ -61,7 +61,7 @@ def test_a_printed_value_is_the_cell_of_that_row_and_column(
 ) -> None:
     experiment = EXPERIMENTS[name]
     (found,) = [each for each in experiment.rows if each.name == row]
-    assert experiment.printed_value(found, column) == value
+    assert experiment.printed_values(found).get(column) == value
 
 
 def test_the_grid_is_twenty_five_decisions_of_one_training() -> None:

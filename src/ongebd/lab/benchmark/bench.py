@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -160,15 +160,12 @@ def _pictures(subject: Subject, count: int = PICTURES) -> list[ImageU8]:
     return [random.integers(0, 256, (height, width, 3), dtype=np.uint8) for _ in range(count)]
 
 
-@contextmanager
-def _torch_threads(count: int) -> Iterator[None]:
+def _torch_threads(count: int) -> AbstractContextManager[None]:
     """Let torch, if it is there, compute in so many threads within the block."""
     if find_spec("torch") is None:
-        yield
-        return
+        return nullcontext()
     import torch
 
     from ongebd.backbones.torch_backbone import computing_threads
 
-    with computing_threads(count, torch.device("cpu")):
-        yield
+    return computing_threads(count, torch.device("cpu"))

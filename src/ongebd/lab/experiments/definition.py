@@ -94,18 +94,16 @@ class Experiment:
         """The paper's table, if it has one."""
         return PRINTED.get(self.printed or self.name)
 
-    def printed_value(self, row: Row, column: str) -> float | None:
-        """The value that the paper prints in a cell, if any."""
-        name = row.printed or row.name
-        if self.paper is None or name not in self.paper.rows:
-            return None
-        if row.at is not None:
-            return self.paper.value(name, row.at[1]) if column == "average" else None
-        names = {"average": self.average_column}
-        names |= {f"{score} 0.05": score for score in ("precision", "recall", "f1")}
-        return self.paper.value(name, names.get(column, column.removeprefix("relative ")))
-
     def printed_values(self, row: Row) -> dict[str, float]:
         """The values that the paper prints in a row, by column."""
-        values = {column: self.printed_value(row, column) for column in self.columns}
+        name = row.printed or row.name
+        if self.paper is None or name not in self.paper.rows:
+            return {}
+        if row.at is not None:
+            names = {"average": row.at[1]}
+        else:
+            names = {column: column.removeprefix("relative ") for column in self.columns}
+            names |= {f"{score} 0.05": score for score in ("precision", "recall", "f1")}
+            names |= {"average": self.average_column}
+        values = {column: self.paper.value(name, names[column]) for column in self.columns if column in names}
         return {column: value for column, value in values.items() if value is not None}
