@@ -110,7 +110,7 @@ def many(model: Model, options: argparse.Namespace) -> None:
 
 def flood(pool: StreamPool, streams: int, each: int) -> float:
     """Frames per second of a pool that four threads feed as fast as it takes frames."""
-    pooled, frames = [pool.add(when_full="block") for _ in range(streams)], noise(SIZES[0], 64)
+    pooled, frames = [pool.add() for _ in range(streams)], noise(SIZES[0], 64)
 
     def submit(thread: int) -> None:
         for n in range(each):

@@ -13,15 +13,13 @@ torch = pytest.importorskip("torch", reason="the extra `train` is not installed"
 pytest.importorskip("onnx", reason="the extra `train` is not installed")
 
 import ongebd  # noqa: E402
-from ongebd.pool.gpu.cuda import Pinned, address_of, gather, pin, triton_available  # noqa: E402
+from ongebd.pool.gpu.cuda import Pinned, gather, pin, triton_available  # noqa: E402
 
 needs_gpu = pytest.mark.skipif(not triton_available(), reason="there is no GPU here, or no Triton")
 
 
-def test_without_a_gpu_nothing_is_pinned_and_every_picture_is_copied():
-    pictures = np.zeros((2, 8, 8, 3), np.uint8)
-    assert pin(pictures.reshape(-1), torch.device("cpu")) is None
-    assert address_of(pictures[0], None) == 0
+def test_without_a_gpu_nothing_is_pinned():
+    assert pin(np.zeros(384, np.uint8), torch.device("cpu")) is None
 
 
 def shared_memory(size: int) -> np.ndarray:
@@ -35,14 +33,14 @@ def shared_memory(size: int) -> np.ndarray:
 def test_what_lies_in_pinned_memory_arrives_in_the_order_asked_for(size):
     slot = -(-size // 64) * 64
     slots = shared_memory(5 * slot).reshape(5, slot)
-    pinned = Pinned(slots.reshape(-1), torch.device("cuda"))
+    pinned = Pinned(slots.reshape(-1), torch.device("cuda"))  # as long as this variable lives
     pictures = slots[:, :size]
     order = [3, 0, 4]
-    addresses = [address_of(pictures[place], pinned) for place in order]
-    assert all(addresses)
+    addresses = [pictures[place].ctypes.data for place in order]
     out = torch.zeros(len(order), size, dtype=torch.uint8, device="cuda")
     gather(torch.tensor(addresses, device="cuda"), out)
     np.testing.assert_array_equal(out.cpu().numpy(), pictures[order])
+    del pinned
 
 
 @needs_gpu
@@ -70,7 +68,7 @@ def test_a_shared_input_gives_the_decisions_of_pictures_that_were_copied(shape):
     model, count, streams = ongebd.load("window-mean"), 12, 12
     with ongebd.StreamPool(model, device="cuda", max_batch=16) as pool:
         copied = [pool.add(name=number) for number in range(streams)]
-        read = [pool.add(name=number, max_pending=4) for number in range(streams)]
+        read = [pool.add(name=number) for number in range(streams)]
         with pool.shared_input(read, shape, slots=4) as shared:
             assert all(given.address for ring in shared._given for given in ring)
             spawn = multiprocessing.get_context("spawn")

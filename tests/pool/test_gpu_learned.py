@@ -197,7 +197,7 @@ def test_the_discriminator_may_decide_on_their_scores():
     model = ongebd.load("immediate")
     settings = {"head": "obd", "tau": 2.0, "delta": 21, "warmup": 8, "min_std": 0.004, "min_error": 0.02}
     ours, wanted = (
-        DeviceStream(model, device="cpu", precision="float32", **settings),
+        DeviceStream(model, ongebd.StreamConfig(**settings), device="cpu", precision="float32"),
         model.stream(**settings),
     )
     for n, feature in enumerate(features(6, 60)):

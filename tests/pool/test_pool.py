@@ -198,7 +198,7 @@ def fill(stream, count: int, timeout: float | None = None) -> list[bool]:
 
 def begun(slow: Slow, pool: StreamPool) -> None:
     """Put a frame of a stream of its own on the way, so that what comes next must wait."""
-    other = pool.add(name="other", max_pending=9)
+    other = pool.add(name="other")
     fill(other, 1)
     while pool._queue:
         time.sleep(0.001)
@@ -208,7 +208,8 @@ def test_what_finds_no_room_is_dropped_and_counted(stub_model, slow):
     with StreamPool(stub_model, runtime=slow, max_pending=3) as pool:
         begun(slow, pool)
         newest = pool.add()
-        oldest = pool.add(when_full="drop-oldest")
+        oldest = pool.add()
+        oldest.when_full = "drop-oldest"
         assert fill(newest, 5, timeout=0) == [True] * 3 + [False] * 2
         assert fill(oldest, 5) == [True] * 5
         assert newest.counts() == Counts(5, 2, 0, 0)
@@ -334,7 +335,8 @@ def test_an_error_of_the_users_function_stops_the_pool_and_is_told(stub_model):
 
 
 def test_unread_results_hold_the_pool_up_and_nothing_is_lost(stub_model):
-    with StreamPool(stub_model, max_results=4, max_pending=3, max_batch=1) as pool:
+    with StreamPool(stub_model, max_pending=3, max_batch=1) as pool:
+        pool.max_results = 4
         stream = pool.add()
         taken, deadline = 0, time.monotonic() + 5
         while taken < 7 and time.monotonic() < deadline:

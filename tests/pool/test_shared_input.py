@@ -90,7 +90,6 @@ def test_other_processes_get_the_decisions_that_threads_of_this_one_get():
             assert [child.exitcode for child in children] == [0, 0]
         pool.wait()
         assert pool.counts() == type(pool.counts())(3 * COUNT, 0, 3 * COUNT, 0)
-        assert shared.lost == 0
     assert told(there) == told(here)
     assert any(decision is not None and decision.onset for decision, _, _ in told(here)[1]), "something fires"
 
@@ -103,7 +102,7 @@ def test_a_process_that_is_killed_leaves_what_it_gave_and_its_stream_begins_anew
         child.start()
         wait_until(lambda: stream.counts().decided == 10)
         os.kill(child.pid, signal.SIGKILL)  # not reaped yet: a zombie is dead too
-        wait_until(lambda: shared.lost == 1)
+        wait_until(lambda: not shared._shared.pid[0])
         child.join()
         with shared.handles[0].open() as next_one:
             next_one.submit(picture(0, 0), 0.0)
@@ -116,7 +115,7 @@ def test_a_process_that_is_killed_leaves_what_it_gave_and_its_stream_begins_anew
 
 
 def test_a_frame_without_a_slot_waits_or_is_dropped(pool):
-    stream = pool.add(max_pending=1)
+    stream = pool.add()
     with pool.shared_input([stream], SHAPE, slots=2) as shared:
         shared._stop.set()  # nobody takes
         shared._thread.join()

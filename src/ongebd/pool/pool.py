@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
 from ongebd.common.settings import Range, read_as
@@ -12,9 +12,9 @@ from ongebd.detector.models import DEFAULT_MODEL, Model, load
 from ongebd.errors import ConfigError
 from ongebd.pool.runtime import Runtime, open_runtime
 from ongebd.pool.runtime.base import AtLeastOne
-from ongebd.pool.scheduler import Scheduler
+from ongebd.pool.scheduler import OnResult, Scheduler
 from ongebd.pool.shared_input import SharedInput
-from ongebd.pool.stream import PoolResult, PoolStream, WhenFull
+from ongebd.pool.stream import PoolStream, WhenFull
 from ongebd.pool.workers import Workers
 
 GPU_DELAY = 0.005
@@ -23,6 +23,8 @@ GPU_DELAY = 0.005
 
 class StreamPool(Scheduler):
     """Runs many streams of one model: add and close them at any time, give frames, take decisions.
+
+    While 65,536 results wait to be taken, no more frames begin, and streams fill up.
 
     The pool works on frames of different streams together. Each stream gets the decisions that it would get
     alone: exactly the same on the CPU, nearly the same on a GPU (docs/runtime.md).
@@ -39,18 +41,17 @@ class StreamPool(Scheduler):
         device: "cpu", or a GPU: "cuda", "cuda:1".
         precision: Of backbone and method; None: float32 on the CPU and float16 on a GPU.
         config: Default settings of the streams; None takes the model's.
-        max_batch: The most frames in one step; None takes the runtime's.
         max_delay: Seconds that a frame may wait for others to form a batch. A batch begins immediately when
             it is full or every stream has a frame in it. None: 0 on the CPU, where a batch gains nothing, and
             0.005 on a GPU.
-        max_pending: Frames of one stream that may wait.
+        max_pending: Frames of one stream that may wait. Streams have their own `max_pending` and `when_full`,
+            with these values at first.
         when_full: What happens to a frame that finds no room: "block" lets `submit` wait, up to its
             `timeout`; "drop-oldest" makes room. Each stream counts what it dropped.
-        max_results: Results that may wait to be taken; then no more frames begin, and streams fill up.
         on_result: Called with each result, in a thread of the pool, instead of `results` and `poll`. It must
             not wait for the pool.
         runtime: A runtime instead of `device` and `precision`; the pool closes it.
-        **options: Those of the runtime.
+        **options: Those of the runtime, such as `max_batch`, the most frames in one step.
 
     Raises:
         ConfigError: A setting is out of range, or the model has no form for the device.
@@ -64,32 +65,27 @@ class StreamPool(Scheduler):
         device: str = "cpu",
         precision: str | None = None,
         config: StreamConfig | None = None,
-        max_batch: int | None = None,
         max_delay: float | None = None,
         max_pending: int = 8,
         when_full: WhenFull = "block",
-        max_results: int = 65_536,
-        on_result: Callable[[PoolResult], object] | None = None,
+        on_result: OnResult | None = None,
         runtime: Runtime | None = None,
         **options: Any,
     ) -> None:
-        self._max_pending = read_as(max_pending, AtLeastOne, "max_pending")
-        self._when_full = read_as(when_full, WhenFull, "when_full")
-        max_results = read_as(max_results, AtLeastOne, "max_results")
+        self.max_pending = read_as(max_pending, AtLeastOne, "max_pending")
+        self.when_full: WhenFull = read_as(when_full, WhenFull, "when_full")
         if max_delay is None:
             max_delay = 0.0 if device == "cpu" else GPU_DELAY
         max_delay = read_as(max_delay, Annotated[float, Range(least=0, below=3600)], "max_delay")
         self.model = model if isinstance(model, Model) else load(model)
         self.config = self.model.configured(config)
-        if max_batch is not None:
-            options["max_batch"] = max_batch
         if runtime is None:
             if device != "cpu":
                 options["config"] = self.config
             runtime = open_runtime(self.model, device, precision, **options)
         elif options:
             raise ConfigError(f"{', '.join(sorted(options))} can't be combined with runtime")
-        super().__init__(runtime, max_delay, max_results, on_result)
+        super().__init__(runtime, max_delay, on_result)
         self._workers = Workers(self)
 
     def __enter__(self) -> Self:
@@ -98,33 +94,19 @@ class StreamPool(Scheduler):
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close(drain=error is None)
 
-    def add(
-        self,
-        config: StreamConfig | None = None,
-        *,
-        name: object = None,
-        when_full: WhenFull | None = None,
-        max_pending: int | None = None,
-        **settings: Any,
-    ) -> PoolStream:
+    def add(self, config: StreamConfig | None = None, *, name: object = None, **settings: Any) -> PoolStream:
         """Begin a stream; at any time, from any thread.
 
         Args:
             config: Settings; what is None takes the pool's value.
             name: Anything that identifies the stream for you.
-            when_full: As the pool's, for this stream.
-            max_pending: As the pool's, for this stream.
             **settings: Single settings by name, as in `StreamConfig`.
 
         Raises:
             ConfigError: A setting is out of range or unsupported, or the runtime has no free slot.
         """
         wanted = self.model.configured(asked_for(config, settings).filled(self.config))
-        policy = read_as(when_full or self._when_full, WhenFull, "when_full")
-        room = self._max_pending
-        if max_pending is not None:
-            room = read_as(max_pending, AtLeastOne, "max_pending")
-        stream = PoolStream(self, self.model, self.runtime.open(wanted), name, room, policy)
+        stream = PoolStream(self, self.runtime.open(wanted), name)
         self.add_stream(stream)
         return stream
 

@@ -14,6 +14,7 @@ from ongebd.pool.queue import Entry, FairQueue, Request
 from ongebd.pool.runtime import Runtime
 from ongebd.pool.stream import Counts, PoolResult, PoolStream
 
+OnResult = Callable[[PoolResult], object]
 Batch = list[tuple[PoolStream, Entry]]
 
 
@@ -23,19 +24,14 @@ class Scheduler:
     Args:
         runtime: Whose `max_batch` a batch has at most. It frees the slots of closed streams.
         max_delay: Seconds that a frame may wait for others to form a batch.
-        max_results: The most results that may wait; then no batch begins.
         on_result: Called with each result, instead of keeping it.
     """
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        max_delay: float,
-        max_results: int,
-        on_result: Callable[[PoolResult], object] | None,
-    ) -> None:
+    max_results = 65_536  # that may wait; then no batch begins
+
+    def __init__(self, runtime: Runtime, max_delay: float, on_result: OnResult | None) -> None:
         self.runtime = runtime
-        self._max_delay, self._max_results, self._on_result = max_delay, max_results, on_result
+        self._max_delay, self._on_result = max_delay, on_result
         self._lock = threading.Lock()
         self._work = threading.Condition(self._lock)  # wakes the thread that begins steps
         self._room = threading.Condition(self._lock)  # wakes those that submit
@@ -59,8 +55,10 @@ class Scheduler:
         since = monotonic()
         with self._lock:
             self._check_open(stream)
+            taken = not self._queue.full(stream, stream.max_pending) or self._make_room(stream, timeout)
+            self._check_open(stream)
             stream.submitted += 1
-            if self._queue.full(stream, stream.max_pending) and not self._make_room(stream, timeout):
+            if not taken:
                 stream.dropped += 1
                 return False
             self._add(stream, Entry("frame", given, time, since))
@@ -118,12 +116,13 @@ class Scheduler:
             ConfigError: Results go to `on_result`.
         """
 
-        def over() -> bool:
-            return self._failure is not None or (self._closing and not self._streams and not self._unfinished)
+        def ready() -> bool:
+            over = self._closing and not self._streams and not self._unfinished
+            return bool(self._results or over or self._on_result or self._failure)
 
         while True:
             with self._lock:
-                self._news.wait_for(lambda: self._results or self._on_result or over(), timeout)
+                self._news.wait_for(ready, timeout)
                 results = self._take_results()
             if not results:
                 return
@@ -160,7 +159,7 @@ class Scheduler:
         with self._lock:
             while self._failure is None:
                 left: float | None = None
-                if self._queue and (self._closing or len(self._results) < self._max_results):
+                if self._queue and (self._closing or len(self._results) < self.max_results):
                     full = self._closing or self._full_batch()
                     left = 0.0 if full else self._queue.oldest() + self._max_delay - monotonic()
                     if left <= 0:
@@ -202,16 +201,11 @@ class Scheduler:
             self._drop(stream, 1)
             return True
 
-        def over() -> bool:
-            return not stream.open or self._failure is not None
+        def done() -> bool:
+            full = self._queue.full(stream, stream.max_pending)
+            return not full or not stream.open or self._failure is not None
 
-        made = self._room.wait_for(
-            lambda: over() or not self._queue.full(stream, stream.max_pending), timeout
-        )
-        if over():
-            stream.submitted -= 1
-            self._check_open(stream)
-        return made
+        return self._room.wait_for(done, timeout)
 
     def _drop(self, stream: PoolStream, most: int | None = None) -> None:
         dropped = self._queue.drop(stream, most)

@@ -34,11 +34,10 @@ class SharedInput:
                 Process(target=watch, args=(handle, camera)).start()   # there: handle.open().submit(…)
 
     A frame stays in its slot until its decision is known; the pool reads it from there. When a process dies,
-    its streams start fresh, and `lost` counts it.
+    its streams start fresh.
 
     Attributes:
         handles: One for each stream, to send to the process that gives its frames.
-        lost: How many times a process died while it gave frames, counted for each of its streams.
     """
 
     def __init__(
@@ -52,14 +51,9 @@ class SharedInput:
         self._pool, self._streams, self._slots = pool, list(streams), slots
         self._path = make_shared_file(layout)
         self._shared = shared = SharedMemory(self._path, layout)
-        pinned = pool.runtime.pin(shared.slots)
         # The same arrays serve all frames that a slot will hold.
-        self._given = [
-            [pool.runtime.accept_window(picture, height, width, pinned) for picture in ring]
-            for ring in shared.pictures
-        ]
+        self._given = pool.runtime.accept_windows(height, width, shared.pictures, shared.slots)
         self._seen = shared.head.copy()
-        self.lost = 0
         self.handles = [Handle(str(self._path), layout, ring) for ring in range(layout.rings)]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="ongebd-pool-input", daemon=True)
@@ -129,7 +123,6 @@ class SharedInput:
             shared.kinds[at], shared.since[at] = KINDS.index("epoch"), -inf
             shared.head[ring] = head + 1
             shared.pid[ring] = 0
-            self.lost += 1
 
 
 def _alive(pid: int) -> bool:

@@ -12,11 +12,10 @@ import os
 import shutil
 import tempfile
 import time
-from dataclasses import dataclass
 from functools import lru_cache
-from math import inf
+from math import inf, prod
 from pathlib import Path
-from typing import Literal, Self, get_args
+from typing import Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,7 @@ from ongebd.errors import FeatureError, OngebdError
 from ongebd.pool.runtime.base import Window
 from ongebd.types import ImageU8
 
-What = Literal["frame", "flush", "epoch", "close"]
+What = Literal["frame", "epoch", "close"]
 KINDS: tuple[What, ...] = get_args(What)
 """What a slot holds, by number: a frame, or a request as of `PoolStream`'s functions."""
 _CACHE_LINE = 64
@@ -35,8 +34,7 @@ _PAUSE = 0.0005
 _COUNTERS = 8  # of a ring: one cache line
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """How the memory is divided: the counters of all rings, then their slots.
 
     Attributes:
@@ -55,13 +53,9 @@ class Layout:
     def slot(self) -> np.dtype[np.void]:
         """A slot: what it holds, seconds of the frame, when it was filled, and the picture; whole lines."""
         top, bottom, left, right = self.window
-        picture = np.dtype((np.uint8, (bottom - top, right - left, 3)))
-        size = _CACHE_LINE * (1 - -picture.itemsize // _CACHE_LINE)
-        names = ["kind", "time", "since", "picture"]
-        formats = ["i8", "f8", "f8", picture]
-        return np.dtype(
-            {"names": names, "formats": formats, "offsets": [0, 8, 16, _CACHE_LINE], "itemsize": size}
-        )
+        shape = bottom - top, right - left, 3
+        first_line = [("kind", "i8"), ("time", "f8"), ("since", "f8"), ("", f"V{_CACHE_LINE - 24}")]
+        return np.dtype([*first_line, ("picture", "u1", shape), ("rest", f"V{-prod(shape) % _CACHE_LINE}")])
 
     @property
     def header_bytes(self) -> int:
@@ -111,14 +105,10 @@ def make_shared_file(layout: Layout) -> Path:
             with os.fdopen(number, "wb") as file:
                 file.truncate(needed)
             return Path(name)
-    raise OngebdError(
-        f"no room for {needed / 2**20:.0f} MiB of shared memory; use fewer slots, smaller frames or more"
-        " /dev/shm"
-    )
+    raise OngebdError(f"no room for {needed / 2**20:.0f} MiB of shared memory; use fewer slots or frames")
 
 
-@dataclass(frozen=True, slots=True)
-class Handle:
+class Handle(NamedTuple):
     """One stream of a shared input, for another process: send it there, and `open` it."""
 
     path: str
@@ -140,7 +130,7 @@ class Handle:
 class Producer:
     """Gives the frames of one stream from another process; made by `Handle.open`. A context manager.
 
-    Its functions are those of `PoolStream`. What a process gave before it died is decided; then the stream
+    Its functions are as of `PoolStream`. What a process gave before it died is decided; then the stream
     starts fresh, for the next process that opens its handle.
     """
 
@@ -177,10 +167,6 @@ class Producer:
             raise FeatureError(f"the frame is {frame.dtype} of shape {frame.shape}, wanted uint8 of {wanted}")
         top, bottom, left, right = self._layout.window
         return self._put("frame", frame[top:bottom, left:right], in_seconds(time), timeout)
-
-    def flush(self) -> None:
-        """Ask for decisions held back and the open boundary, after all frames so far."""
-        self._put("flush")
 
     def new_epoch(self) -> None:
         """Start fresh with the next frame."""

@@ -67,6 +67,9 @@ class Intake(Protocol):
     """What takes the frames and requests of streams: the pool."""
 
     runtime: Runtime
+    model: Model
+    max_pending: int
+    when_full: WhenFull
 
     def push(self, stream: PoolStream, given: Any, time: float, timeout: float | None) -> bool:
         """Queue a frame; whether it was taken."""
@@ -84,30 +87,19 @@ class PoolStream:
         name: As given to `add`.
         config: The settings, with the model's defaults filled in.
         latency: Seconds of future that a verdict waits for, as in `OnlineDetector`.
-        max_pending: How many frames may wait.
-        when_full: What happens to a frame that finds no room.
+        max_pending: How many frames may wait; may be set at any time.
+        when_full: What happens to a frame that finds no room; may be set at any time.
         due: Tells whether a frame shown at a time is wanted; see `OnlineDetector.due`.
         submitted, dropped, decided, failed: Frames so far, as in `Counts`.
     """
 
-    def __init__(
-        self,
-        intake: Intake,
-        model: Model,
-        slot: StreamSlot,
-        name: object,
-        max_pending: int,
-        when_full: WhenFull,
-    ) -> None:
-        self._intake, self._model, self.slot, self.name = intake, model, slot, name
+    def __init__(self, intake: Intake, slot: StreamSlot, name: object) -> None:
+        self._intake, self.slot, self.name = intake, slot, name
         self.config, self.latency = slot.config, slot.latency
-        self.max_pending, self.when_full = max_pending, when_full
+        self.max_pending, self.when_full = intake.max_pending, intake.when_full
         self.due = Due(self.config.rate())
         self.open = True
         self.submitted = self.dropped = self.decided = self.failed = 0
-
-    def __repr__(self) -> str:
-        return f"<stream {self.name!r}: {self.counts()}>"
 
     def counts(self) -> Counts:
         """What became of its frames so far."""
@@ -159,7 +151,7 @@ class PoolStream:
         Raises:
             ConfigError: Another setting is named, the value is out of range, or the model has no such knob.
         """
-        self._intake.request(self, "retune", self._model.retuned(self.config, knobs))
+        self._intake.request(self, "retune", self._intake.model.retuned(self.config, knobs))
 
     def close(self) -> None:
         """End the stream: what `flush` does, then its place is free. It takes no more frames."""

@@ -22,8 +22,8 @@ class Workers:
         self._free = threading.Semaphore(scheduler.runtime.depth)
         self._begun: SimpleQueue[tuple[Batch, Finish] | None] = SimpleQueue()
         self._threads = [
-            threading.Thread(target=self._run, args=(work,), name=f"ongebd-pool-{name}", daemon=True)
-            for name, work in (("begin", self._begin_all), ("finish", self._finish_all))
+            threading.Thread(target=self._run, args=(work,), name="ongebd-pool", daemon=True)
+            for work in (self._begin_all, self._finish_all)
         ]
         for thread in self._threads:
             thread.start()
@@ -73,13 +73,10 @@ class Workers:
             for stream, entry in batch:
                 if entry.what != "frame":
                     results += _fulfil(stream, entry.what, entry.config)
-                    continue
-                outcome, waited = next(outcomes), now - entry.since
-                if isinstance(outcome, Exception):
-                    results.append(PoolResult(stream, error=outcome, waited=waited))
+                elif isinstance(outcome := next(outcomes), Exception):
+                    results.append(PoolResult(stream, error=outcome, waited=now - entry.since))
                 else:
-                    results.append(PoolResult(stream, outcome, waited=waited))
-            for _, entry in batch:
+                    results.append(PoolResult(stream, outcome, waited=now - entry.since))
                 if entry.release is not None:
                     entry.release()
             self._scheduler.deliver(results)

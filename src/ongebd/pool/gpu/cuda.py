@@ -21,7 +21,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-_ALIGNED = 16  # bytes of which every picture's address must be a multiple
 _PORTABLE, _MAPPED = 1, 2  # cudaHostRegister's flags
 _BLOCK = 2048  # words of one program
 T = TypeVar("T")
@@ -40,10 +39,7 @@ def new_event(*, sleeps: bool = False) -> torch.cuda.Event:
 
 def tuned() -> AbstractContextManager[None]:
     """Within it, cuDNN picks its fastest kernels, and float32 is float32, not TF32."""
-    flags: AbstractContextManager[None] = torch.backends.cudnn.flags(
-        enabled=True, benchmark=True, allow_tf32=False
-    )
-    return flags
+    return torch.backends.cudnn.flags(enabled=True, benchmark=True, allow_tf32=False)
 
 
 def captured(
@@ -100,13 +96,6 @@ def pin(memory: npt.NDArray[np.uint8], device: torch.device) -> Pinned | None:
     except RuntimeError as problem:
         _log.warning("shared memory could not be pinned (%s): pictures are copied one by one", problem)
         return None
-
-
-def address_of(pixels: npt.NDArray[np.uint8], pinned: Pinned | None) -> int:
-    """Where the device reads a picture; 0 if it must be copied."""
-    if pinned is None or not pixels.flags.c_contiguous or pixels.ctypes.data % _ALIGNED:
-        return 0
-    return int(pixels.ctypes.data)
 
 
 def gather(addresses: Tensor, out: Tensor) -> None:

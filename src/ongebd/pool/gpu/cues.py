@@ -16,6 +16,9 @@ from ongebd.estimator.cues import motion as mo
 from ongebd.estimator.cues.stream import CONTEXT
 from ongebd.estimator.cues.stream import LEAST_WEIGHT as CONTEXT_LEAST_WEIGHT
 
+Stepped = tuple[Tensor, Tensor, Tensor]
+"""Cues, and the two parts of the new state."""
+
 _NOVELTIES = len(ap.NOVELTY)
 # Plain numbers, which a compiler takes for constants.
 _FLOOR, _STIFF, _FASTEST = float(mo.FLOOR), float(mo.STIFF), float(mo.FASTEST)
@@ -46,9 +49,7 @@ class BatchedAppearance:
             torch.zeros(1, past, past, device=device),
         )
 
-    def step(
-        self, features: Tensor, past: Tensor, past_gram: Tensor, seen: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def step(self, features: Tensor, past: Tensor, past_gram: Tensor, seen: Tensor) -> Stepped:
         """The cues of the next frames, (B, 66), float32; and the new features and products to keep."""
         recent = _with_newest(features, past)
         dots = (recent.float() * recent[:, :1].float()).sum(-1)  # (B, 60)
@@ -99,9 +100,7 @@ class BatchedMotion:
             torch.zeros(1, max(mo.BACK), len(mo.LAGS), 3, mo.CELLS, device=device),
         )
 
-    def step(
-        self, luma: Tensor, pictures: Tensor, smooth: Tensor, seen: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def step(self, luma: Tensor, pictures: Tensor, smooth: Tensor, seen: Tensor) -> Stepped:
         """The cues of the next frames, (B, 45), float32; and the new pictures, flow and speeds to keep.
 
         The luma is (B, 3136), float32, 0 to 255, row by row.
@@ -160,7 +159,7 @@ class BatchedContext:
         past = torch.zeros(1, max(CONTEXT), cues, device=device)
         self.empty = past, past[:, 0]
 
-    def step(self, cues: Tensor, past: Tensor, mean: Tensor, seen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def step(self, cues: Tensor, past: Tensor, mean: Tensor, seen: Tensor) -> Stepped:
         """What the trees see, (B, 5 C), float32, as in `context_names`; and the new past and mean."""
         recent = _with_newest(cues, past)
         lagged = _frames_ago(recent, self._lags, seen).flatten(1)

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ongebd.backbones import Backbone
 from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows
 from ongebd.pool.gpu.cuda import captured, new_event, new_stream, tuned
 from ongebd.pool.gpu.discriminator import SETTINGS, judge
@@ -74,8 +75,7 @@ class Engine:
     Args:
         network: From pictures (B, S, S, 3) uint8 to features (B, D) float32.
         scorer: The method.
-        dim: D.
-        size: S, in pixels.
+        backbone: Whose D and S, in pixels, are the network's.
         slots: How many streams there may be.
         delta: Δ, the longest queue of errors.
         buckets: The numbers of rows that a step may have, rising.
@@ -94,9 +94,8 @@ class Engine:
         self,
         network: nn.Module,
         scorer: BatchedScorer,
+        backbone: Backbone,
         *,
-        dim: int,
-        size: int,
         slots: int,
         delta: int,
         buckets: Sequence[int],
@@ -111,11 +110,11 @@ class Engine:
         most = self.buckets[-1]
         columns = len(VERDICT) + max(0, len(scorer.delays) - 1)
         self.state = SlotState.new(scorer, slots + 1, delta, device)
-        control_bytes, picture_bytes = most * len(CONTROL) * 8, size * size * 3
+        control_bytes, picture_bytes = most * len(CONTROL) * 8, 3 * backbone.input_size**2
         self.uploaded = torch.zeros(control_bytes + most * picture_bytes, dtype=torch.uint8, device=device)
         self.control = self.uploaded[:control_bytes].view(torch.float64).view(most, len(CONTROL))
-        self.pictures = self.uploaded[control_bytes:].view(most, size, size, 3)
-        self.features = torch.zeros(most, dim, device=device)
+        self.pictures = self.uploaded[control_bytes:].view(most, backbone.input_size, backbone.input_size, 3)
+        self.features = torch.zeros(most, backbone.dim, device=device)
         self.verdicts = torch.zeros(most, columns, dtype=torch.float64, device=device)
         self._recent = torch.full((most,), self.spare, dtype=torch.int64, device=device)
         self._compiled = self.graphs and compiles and scorer.compiles

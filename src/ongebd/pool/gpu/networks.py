@@ -14,30 +14,26 @@ from ongebd.backbones.torch_backbone import TorchBackbone
 from ongebd.errors import ConfigError, MissingExtraError
 from ongebd.pool.gpu.fused import FoldedResNet50
 
+Normalisation = tuple[tuple[float, ...], tuple[float, ...]]
+"""Mean and deviation, one number or three each."""
+
 
 class DeviceNetwork(nn.Module):
     """Pictures, (B, S, S, 3) uint8, to features, (B, D) float32.
 
     Args:
         body: From normalised pictures (B, 3, S, S), in the network's type, to features.
-        mean: Of the pixels, one number or three.
-        deviation: Of the pixels, one number or three.
+        pixels: Their mean and deviation.
         dtype: What the body computes in.
         device: Where.
         luma: Whether the pictures' `small_luma` follows the features.
     """
 
     def __init__(
-        self,
-        body: nn.Module,
-        mean: tuple[float, ...],
-        deviation: tuple[float, ...],
-        dtype: torch.dtype,
-        device: torch.device,
-        *,
-        luma: bool = False,
+        self, body: nn.Module, pixels: Normalisation, dtype: torch.dtype, device: torch.device, luma: bool
     ) -> None:
         super().__init__()
+        mean, deviation = pixels
         # Torch's own stubs lack the form with a memory format.
         self.body = body.eval().to(device, dtype).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.mean = torch.tensor(mean, device=device).view(1, -1, 1, 1)
@@ -79,9 +75,9 @@ def device_network(backbone: Backbone, device: torch.device, dtype: torch.dtype)
             from ongebd.pool.gpu.lite0 import FoldedEfficientNetLite0
         except ModuleNotFoundError as problem:
             raise MissingExtraError.of(problem.name, "train") from None
-        return DeviceNetwork(FoldedEfficientNetLite0(dtype), (MEAN,), (SCALE,), dtype, device, luma=whole)
+        return DeviceNetwork(FoldedEfficientNetLite0(dtype), ((MEAN,), (SCALE,)), dtype, device, whole)
     if isinstance(backbone, TorchBackbone):
         network = copy.deepcopy(backbone.network).cpu().float()
         body = FoldedResNet50(network) if isinstance(network, ResNet50) else network
-        return DeviceNetwork(body, *backbone.normalisation, dtype, device)
+        return DeviceNetwork(body, backbone.normalisation, dtype, device, luma=False)
     raise ConfigError(f"{backbone.name}: this backbone has no GPU form; leave out device")

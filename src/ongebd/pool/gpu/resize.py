@@ -21,6 +21,7 @@ from ongebd.types import ImageU8
 from ongebd.video.picture import View
 
 Doubles = npt.NDArray[np.float64]
+Weights = tuple[Doubles, Doubles]
 _SHARPNESS = -0.6  # the cubic's a: swscale's default (its C is 0.6)
 
 
@@ -38,7 +39,7 @@ class CropPlan:
 
     rows: tuple[int, int]
     columns: tuple[int, int]
-    weights: tuple[Doubles, Doubles] | None
+    weights: Weights | None
 
     def cut(self, picture: ImageU8) -> ImageU8:
         """The part of a picture that matters, a view: (rows, columns, 3)."""

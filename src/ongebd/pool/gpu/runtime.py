@@ -8,7 +8,6 @@ from functools import partial
 from queue import SimpleQueue
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from ongebd.backbones.base import check_picture
@@ -18,7 +17,7 @@ from ongebd.common.settings import read_as
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.models import Model
 from ongebd.errors import ConfigError, FeatureError
-from ongebd.pool.gpu.cuda import Pinned, address_of, compile_gather, pin
+from ongebd.pool.gpu.cuda import compile_gather, pin
 from ongebd.pool.gpu.discriminator import SETTINGS
 from ongebd.pool.gpu.engine import Engine
 from ongebd.pool.gpu.networks import device_network
@@ -26,7 +25,7 @@ from ongebd.pool.gpu.resize import CropPlan, plan_crop
 from ongebd.pool.gpu.scorers import batched_scorer
 from ongebd.pool.gpu.slot import DeviceSlot
 from ongebd.pool.gpu.uploads import DIRECT, Given, Staging, Uploader
-from ongebd.pool.runtime.base import AtLeastOne, Finish, Outcome, Runtime, Window, Work
+from ongebd.pool.runtime.base import AtLeastOne, Finish, Outcome, Pixels, Runtime, Window, Work
 from ongebd.types import Feature, ImageU8
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -76,20 +75,17 @@ class GpuRuntime(Runtime):
         self._device = torch_device(device)
         if self._device.type not in ("cpu", "cuda"):
             raise ConfigError(f"device {device}: streams run on cpu, cuda or cuda:N")
-        self.device, self.precision = str(self._device), precision
         dtype = DTYPES[precision]
         backbone = self._backbone = model.backbone
         with torch.inference_mode(), self._on_device():
-            scorer = batched_scorer(model.method(self._config), backbone.dim, self._device, dtype)
-            self._has_views = bool(scorer.delays)
-            self._scorer = scorer
+            method = model.method(self._config)
+            self._scorer = scorer = batched_scorer(method, backbone.dim, self._device, dtype)
             self.engine = Engine(
                 device_network(backbone, self._device, dtype),
                 scorer,
-                dim=backbone.dim,
-                size=backbone.input_size,
+                backbone,
                 slots=max_streams,
-                delta=1 if self._has_views else self._config.discriminator().delta,
+                delta=1 if scorer.delays else self._config.discriminator().delta,
                 buckets=_buckets(max_batch),
                 device=self._device,
                 compiles=compiles,
@@ -111,7 +107,7 @@ class GpuRuntime(Runtime):
             ConfigError: All are taken, or the stream wants another window or a longer queue than there is.
         """
         ours = self._config
-        if not self._has_views:
+        if not self._scorer.delays:
             if config.window != ours.window:
                 wanted = f"every stream here has a window of {ours.window} frames"
                 raise ConfigError(f"{wanted}, not {config.window}")
@@ -161,17 +157,17 @@ class GpuRuntime(Runtime):
         plan = self._plan(height, width)
         return *plan.rows, *plan.columns
 
-    def pin(self, memory: npt.NDArray[np.uint8]) -> Pinned | None:
-        """Let the GPU read pictures in that memory by itself, if it can."""
-        return pin(memory, self._device)
+    def accept_windows(self, height: int, width: int, windows: Pixels, memory: Pixels) -> list[list[Given]]:
+        """Arrays of pictures of that size, already cut; the GPU reads them where they lie, if it can."""
+        plan, pinned = self._plan(height, width), pin(memory, self._device)
+        if pinned is not None:
+            compile_gather(windows[0, 0].nbytes, self._device)
 
-    def accept_window(self, pixels: ImageU8, height: int, width: int, pinned: Pinned | None = None) -> Given:
-        """A picture of that size, already cut."""
-        plan = self._plan(height, width)
-        address = address_of(pixels, pinned)
-        if address:
-            compile_gather(pixels.nbytes, self._device)
-        return Given(pixels, plan if plan.weights else None, pinned=pinned, address=address)
+        def given(pixels: ImageU8) -> Given:
+            address = 0 if pinned is None else pixels.ctypes.data
+            return Given(pixels, plan if plan.weights else None, pinned=pinned, address=address)
+
+        return [[given(pixels) for pixels in several] for several in windows]
 
     def begin(self, work: Sequence[Work]) -> Finish:
         """Enqueue the step: pictures in the first rows, then features."""
@@ -190,7 +186,7 @@ class GpuRuntime(Runtime):
 
     def close(self) -> None:
         """Join the threads. The GPU's memory is free once nothing holds the runtime."""
-        self._uploads.close()
+        self._uploads.threads.shutdown()
 
     def _finish(
         self, order: list[int], work: Sequence[Work], staging: Staging, done: torch.cuda.Event | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,14 +21,6 @@ from ongebd.estimator.torch_anticipator import TorchAnticipator, load_anticipato
 from ongebd.estimator.torch_errors import prediction_errors
 from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows, Scored, exact_cosine_errors, newest_last
 from ongebd.pool.gpu.learned import BatchedLearned
-
-
-@runtime_checkable
-class OffersBatches(Protocol):
-    """A model's method that has a form for many streams together."""
-
-    def batched(self, device: torch.device, dtype: torch.dtype) -> BatchedScorer:
-        """A new scorer that computes there and in that type."""
 
 
 class BatchedPersistence(BatchedScorer):
@@ -88,12 +80,9 @@ class BatchedAnticipator(BatchedScorer):
         feature = features.to(past.dtype)
         first = (seen == 0)[:, None, None]
         window = torch.where(first, feature[:, None].expand_as(past), newest_last(past, feature))
-        errors = (
-            exact_cosine_errors(features, prepared[0])
-            if self._metric == "cosine"
-            else prediction_errors(features, prepared[0], self._metric)
-        )
-        return errors, seen > 0, (window,)
+        if self._metric == "cosine":
+            return exact_cosine_errors(features, prepared[0]), seen > 0, (window,)
+        return prediction_errors(features, prepared[0], self._metric), seen > 0, (window,)
 
 
 class BatchedNetwork(BatchedScorer):
@@ -127,8 +116,9 @@ def batched_scorer(
     Raises:
         ConfigError: It has no such form.
     """
-    if isinstance(method, OffersBatches):
-        return method.batched(device, dtype)
+    if hasattr(method, "batched"):
+        own: BatchedScorer = method.batched(device, dtype)
+        return own
     if isinstance(method, Persistence):
         return BatchedPersistence(dim, device)
     if isinstance(method, WindowMean):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from ongebd.detector.config import StreamConfig, asked_for
+from ongebd.detector.config import StreamConfig
 from ongebd.detector.detector import Due, in_seconds
 from ongebd.detector.models import Model
 from ongebd.pool.gpu.runtime import GpuRuntime
@@ -22,8 +22,7 @@ class DeviceStream:
     Args:
         model: A loaded model whose backbone and method have a GPU form.
         config: Settings; what is None takes the model's own value.
-        device, precision, compiles: As of `GpuRuntime`.
-        **settings: Single settings by name, as in `StreamConfig`.
+        **options: `device`, `precision` and `compiles`, as of `GpuRuntime`.
 
     Attributes:
         config: The settings, with the model's defaults filled in.
@@ -35,19 +34,9 @@ class DeviceStream:
         ConfigError: As `GpuRuntime`.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        config: StreamConfig | None = None,
-        *,
-        device: str = "cuda",
-        precision: str = "float16",
-        compiles: bool = True,
-        **settings: Any,
-    ) -> None:
-        self.config = model.configured(asked_for(config, settings))
-        options: dict[str, Any] = {"max_streams": 1, "max_batch": 1, "compiles": compiles}
-        self.runtime = GpuRuntime(model, device=device, precision=precision, config=self.config, **options)
+    def __init__(self, model: Model, config: StreamConfig | None = None, **options: Any) -> None:
+        self.config = model.configured(config)
+        self.runtime = GpuRuntime(model, config=self.config, max_streams=1, max_batch=1, **options)
         self._slot = slot = self.runtime.open(self.config)
         self.latency, self.due = slot.latency, Due(self.config.rate())
         self.drain, self.flush, self.close = slot.drain, slot.flush, self.runtime.close

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ongebd.pool.gpu.cuda import Pinned, captured, gather, new_event, new_stream
 from ongebd.pool.gpu.engine import CONTROL, Engine
-from ongebd.pool.gpu.resize import CropPlan, resized
+from ongebd.pool.gpu.resize import CropPlan, Weights, resized
 from ongebd.types import Feature, ImageU8
 
 DIRECT = 8
@@ -67,9 +67,8 @@ class Staging:
         self.features = torch.zeros(engine.features.shape, pin_memory=pinned)
         self.down = torch.zeros(engine.verdicts.shape, dtype=torch.float64, pin_memory=pinned)
         self.control_bytes = most * len(CONTROL) * 8
-        self.control: npt.NDArray[np.float64] = (
-            self.up[: self.control_bytes].view(torch.float64).view(most, len(CONTROL)).numpy()
-        )
+        control = self.up[: self.control_bytes].view(torch.float64).view(most, len(CONTROL))
+        self.control: npt.NDArray[np.float64] = control.numpy()
         self.picture_rows = self.up[self.control_bytes :].view(engine.pictures.shape)
         self.pictures: ImageU8 = self.picture_rows.numpy()
         self.picture_bytes = engine.pictures[0].numel()
@@ -95,13 +94,7 @@ class Resizer:
     `weights` are those of the size's `CropPlan`, `shape` is (rows, columns, 3) of what the plan cuts out.
     """
 
-    def __init__(
-        self,
-        weights: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
-        shape: tuple[int, ...],
-        engine: Engine,
-        dtype: torch.dtype,
-    ) -> None:
+    def __init__(self, weights: Weights, shape: tuple[int, ...], engine: Engine, dtype: torch.dtype) -> None:
         self._engine = engine
         down, across = weights
         self._down = torch.from_numpy(down).to(engine.device, dtype)
@@ -161,14 +154,10 @@ class Uploader:
         self._resizers: OrderedDict[CropPlan, Resizer] = OrderedDict()
         self._shares = max(1, min(8, (os.cpu_count() or 1) // 4))
         # The threads copy side by side, so torch must not split each copy further.
-        self._threads = ThreadPoolExecutor(
+        self.threads = ThreadPoolExecutor(
             self._shares, thread_name_prefix="ongebd-upload", initializer=torch.set_num_threads, initargs=(1,)
         )
         self._up = new_stream(engine.device) if engine.graphs else None
-
-    def close(self) -> None:
-        """Join the threads."""
-        self._threads.shutdown(wait=True)
 
     def send_features(self, staging: Staging, given: Sequence[Given], first: int) -> None:
         """Enqueue the upload of a step's features, which follow its first rows."""
@@ -217,10 +206,8 @@ class Uploader:
             return
         size = -(-len(pictures) // self._shares)
         parts = [slice(first, first + size) for first in range(0, len(pictures), size)]
-        for _ in self._threads.map(
-            _copy_rows, [staging.picture_rows[part] for part in parts], [pictures[part] for part in parts]
-        ):
-            pass
+        rows, shares = [staging.picture_rows[part] for part in parts], [pictures[part] for part in parts]
+        list(self.threads.map(_copy_rows, rows, shares))
 
     def _resizer(self, given: Given) -> Resizer:
         plan, pixels = given.plan, given.pixels

@@ -8,8 +8,7 @@ for the step. One thread begins steps, and one thread, which may be another, fin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +24,8 @@ Outcome = Decision | Exception
 
 Finish = Callable[[], list[Outcome]]
 """Waits for a step that was begun; the outcomes in the order of the work."""
+
+Pixels = npt.NDArray[np.uint8]
 
 Window = tuple[int, int, int, int]
 """Part of a picture: first row, last row + 1, first column, last column + 1."""
@@ -49,8 +50,7 @@ class StreamSlot(Protocol):
         """See `OnlineDetector.retune`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """One frame of one stream: what `accept` or `accept_feature` returned, and its time in seconds."""
 
     slot: Any
@@ -65,14 +65,10 @@ class Runtime:
     `retune_ahead` are called in the order of `begin`, the slot's functions in the order of finishing.
 
     Attributes:
-        device: "cpu", or a torch device.
-        precision: Of backbone and method: "float32", "bfloat16" or "float16".
         max_batch: The most frames in one step.
         depth: How many steps may be under way together.
     """
 
-    device = "cpu"
-    precision = "float32"
     max_batch: int
     depth = 2
 
@@ -111,13 +107,12 @@ class Runtime:
         """The part of a picture of that size that the backbone looks at."""
         return 0, height, 0, width
 
-    def pin(self, memory: npt.NDArray[np.uint8]) -> Any:
-        """Prepare memory, (bytes,), that will hold many pictures, for `accept_window`."""
-        return None
+    def accept_windows(self, height: int, width: int, windows: Pixels, memory: Pixels) -> list[list[Any]]:
+        """Keep arrays that will hold the `window` of many pictures of that size, without a copy.
 
-    def accept_window(self, pixels: ImageU8, height: int, width: int, pinned: Any = None) -> Any:
-        """Keep the `window` of a picture of that size without a copy; `pinned` is what `pin` returned."""
-        return pixels
+        The windows are (N, M, rows, columns, 3), and lie in the memory, (bytes,). The result is N lists of M.
+        """
+        return [list(several) for several in windows]
 
     def begin(self, work: Sequence[Work]) -> Finish:
         """Start a step: at most `max_batch` frames, at most one of each slot."""

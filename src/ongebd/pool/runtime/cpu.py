@@ -26,18 +26,18 @@ class CpuRuntime(Runtime):
 
     Args:
         model: A loaded model, of any kind.
-        workers: Frames that the backbone works on in parallel; None: one per processor, at most four.
+        workers: Frames that the backbone works on in parallel; by default one per processor, at most four.
         max_batch: The most frames in one step.
 
     Raises:
         ConfigError: A number is out of range.
     """
 
-    def __init__(self, model: Model, *, workers: int | None = None, max_batch: int = 32) -> None:
+    def __init__(
+        self, model: Model, *, workers: int = min(4, os.cpu_count() or 1), max_batch: int = 32
+    ) -> None:
         self._model = model
         self.max_batch = read_as(max_batch, AtLeastOne, "max_batch")
-        if workers is None:
-            workers = min(4, os.cpu_count() or 1)
         workers = read_as(workers, AtLeastOne, "workers")
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="ongebd-backbone")
 
