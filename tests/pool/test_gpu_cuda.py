@@ -15,7 +15,7 @@ pytest.importorskip("onnx", reason="the extra `train` is not installed")
 import ongebd  # noqa: E402
 from ongebd.pool.gpu.cuda import Pinned, gather, pin, triton_available  # noqa: E402
 
-needs_gpu = pytest.mark.skipif(not triton_available(), reason="there is no GPU here, or no Triton")
+needs_gpu = pytest.mark.skipif(not triton_available(), reason="needs a GPU and Triton")
 
 
 def test_without_a_gpu_nothing_is_pinned():
@@ -44,7 +44,7 @@ def test_what_lies_in_pinned_memory_arrives_in_the_order_asked_for(size):
 
 
 @needs_gpu
-def test_memory_is_free_to_be_pinned_again_once_nobody_holds_it():
+def test_memory_is_free_to_be_pinned_again_once_released():
     memory = shared_memory(1 << 20)
     first = Pinned(memory, torch.device("cuda"))
     with pytest.raises(RuntimeError, match="already"):

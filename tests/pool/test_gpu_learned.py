@@ -22,7 +22,7 @@ from ongebd.pool.gpu.learned import BatchedLearned, DeviceForest  # noqa: E402
 NETWORK_DIM = 1280
 DIM = NETWORK_DIM + LUMA_DIM
 NAMES = ["immediate", "half-second"]
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 DEVICES = ["cpu", pytest.param("cuda", marks=needs_gpu)]
 
 

@@ -26,7 +26,7 @@ from ongebd.pool.gpu.networks import device_network  # noqa: E402
 from ongebd.pool.gpu.resize import plan_crop, resized  # noqa: E402
 from ongebd.pool.gpu.runtime import DTYPES  # noqa: E402
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_the_backbone_has_sixteen_of_them():
     assert sum(map(is_depthwise, EfficientNetLite0().convolutions)) == 16
 
 
-@pytest.mark.skipif(not triton_available(), reason="there is no GPU here, or no Triton")
+@pytest.mark.skipif(not triton_available(), reason="needs a GPU and Triton")
 @pytest.mark.parametrize(("dtype", "within"), [("float32", 1e-5), ("float16", 2e-2)])
 def test_each_gives_what_torch_gives_at_any_size(dtype, within, monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)

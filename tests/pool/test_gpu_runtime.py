@@ -29,7 +29,7 @@ from ongebd.pool.gpu import DeviceStream, GpuRuntime  # noqa: E402
 from ongebd.pool.gpu.discriminator import judge  # noqa: E402
 
 DIM = 8
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 DEVICES = ["cpu", pytest.param("cuda", marks=needs_gpu)]
 
 
@@ -123,13 +123,13 @@ def test_a_stream_is_what_it_is_on_the_cpu(model, kind, device):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "raised"),
     [
         (torch.OutOfMemoryError("no more"), (ConfigError, "too little memory for 1 frames")),
         (OSError("x"), (OSError, "x")),
     ],
 )
-def test_a_step_that_cannot_begin_leaves_the_stream_as_it_was(model, device, monkeypatch, error, told):
+def test_a_step_that_cannot_begin_leaves_the_stream_as_it_was(model, device, monkeypatch, error, raised):
     loaded = model("window-mean")
     ours, wanted = DeviceStream(loaded, device=device, precision="float32"), loaded.stream()
     given = features(0, 20)
@@ -138,7 +138,7 @@ def test_a_step_that_cannot_begin_leaves_the_stream_as_it_was(model, device, mon
             with monkeypatch.context() as patch:
                 patch.setattr(ours.runtime, "_write_control", lambda *_: (_ for _ in ()).throw(error))
                 for _ in range(5):  # more often than steps can be under way
-                    with pytest.raises(told[0], match=told[1]):
+                    with pytest.raises(raised[0], match=raised[1]):
                         ours.update_feature(feature, n / 24)
         alike(ours.update_feature(feature, n / 24), wanted.update_feature(feature, n / 24), 1e-5)
     ours.close()

@@ -57,7 +57,7 @@ def stub_model() -> Model:
 
 
 def rest(stream) -> list:
-    """What is left to say at the end of a stream, in the pool's order."""
+    """The last results at the end of a stream, in the pool's order."""
     said: list = list(stream.drain())
     while (boundary := stream.flush()) is not None:
         said.append(boundary)
@@ -172,7 +172,7 @@ def test_a_bad_frame_is_its_streams_alone(stub_model):
 
 
 class Slow(CpuRuntime):
-    """Begins no step before it is told to."""
+    """Begins steps only after `go`."""
 
     def __init__(self, model: Model, **options) -> None:
         super().__init__(model, workers=1, **options)
@@ -197,7 +197,7 @@ def fill(stream, count: int, timeout: float | None = None) -> list[bool]:
 
 
 def begun(slow: Slow, pool: StreamPool) -> None:
-    """Put a frame of a stream of its own on the way, so that what comes next must wait."""
+    """Begin a step of another stream, so that what comes next must wait."""
     other = pool.add(name="other")
     fill(other, 1)
     while pool._queue:
@@ -228,24 +228,24 @@ def test_a_stream_that_blocks_waits_for_room(stub_model, slow):
         begun(slow, pool)
         stream = pool.add()
         assert fill(stream, 2) == [True, True]
-        assert not stream.submit(picture([9, 1, 1, 1]), 1.0, timeout=0.01), "in vain: that frame is dropped"
+        assert not stream.submit(picture([9, 1, 1, 1]), 1.0, timeout=0.01), "dropped"
         threading.Timer(0.02, slow.go.set).start()
         assert stream.submit(picture([9, 1, 1, 1]), 2.0)
     assert stream.counts() == Counts(4, 1, 3, 0)
 
 
-def test_who_waits_for_room_is_told_that_the_pool_closes(stub_model, slow):
+def test_a_submit_that_waits_fails_when_the_pool_closes(stub_model, slow):
     pool = StreamPool(stub_model, runtime=slow, max_pending=1)
     begun(slow, pool)
     stream = pool.add()
     fill(stream, 1)
-    told = []
+    seen = []
 
     def submit() -> None:
         try:
             fill(stream, 1)
         except ConfigError as problem:
-            told.append(str(problem))
+            seen.append(str(problem))
 
     waiting = threading.Thread(target=submit)
     waiting.start()
@@ -254,7 +254,7 @@ def test_who_waits_for_room_is_told_that_the_pool_closes(stub_model, slow):
     threading.Timer(0.05, slow.go.set).start()
     pool.close()
     waiting.join(5)
-    assert told == ["the pool is closed; begin another"]
+    assert seen == ["the pool is closed; begin another"]
     assert stream.counts() == Counts(1, 0, 1, 0)
 
 
@@ -282,7 +282,7 @@ def test_a_batch_waits_for_others_as_long_as_it_may(stub_model, slow):
         assert pool.wait(5), "four are a whole batch"
         fill(streams[4], 1)
         assert not pool.wait(0.05), "one is none yet"
-        streams[5].close()  # what ends a stream waits for nobody
+        streams[5].close()  # what ends a stream doesn't wait
         assert pool.wait(5)
     assert slow.sizes == [4, 1]
 
@@ -306,7 +306,7 @@ def test_the_turns_are_fair_whatever_comes(steps, most):
         for stream in range(4):
             served = stream in dict(batch)
             ages[stream] = 0 if served or len(taken[stream]) == len(pushed[stream]) else ages[stream] + 1
-        assert max(ages) < -(-4 // most) + 1, "nobody is passed over for longer than a round"
+        assert max(ages) < -(-4 // most) + 1, "every stream has its turn within a round"
     assert all(ours == all_of[: len(ours)] for ours, all_of in zip(taken, pushed, strict=True))
 
 
@@ -321,7 +321,7 @@ def test_results_go_to_a_function(stub_model):
     assert all(result.waited > 0 for result in heard[:-1])
 
 
-def test_an_error_of_the_users_function_stops_the_pool_and_is_told(stub_model):
+def test_an_error_of_the_users_function_stops_the_pool_and_is_raised(stub_model):
     def broken(result: PoolResult) -> None:
         raise ZeroDivisionError("mine")
 
@@ -372,18 +372,18 @@ def test_no_thread_is_left_and_every_frame_is_accounted_for(stub_model, drain):
 
 
 def test_closing_from_the_users_function_is_refused(stub_model):
-    told = []
+    seen = []
 
     def close(result: PoolResult) -> None:
         try:
             pool.close()
         except ConfigError as problem:
-            told.append(str(problem))
+            seen.append(str(problem))
 
     with StreamPool(stub_model, on_result=close) as pool:
         fill(pool.add(), 1)
         pool.wait(5)
-    assert told[0] == "on_result cannot close the pool that calls it"
+    assert seen[0] == "on_result cannot close the pool that calls it"
 
 
 @pytest.mark.parametrize(

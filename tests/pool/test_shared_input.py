@@ -22,7 +22,7 @@ COUNT = 40
 
 
 def picture(stream: int, n: int) -> np.ndarray:
-    """A picture of its own for each frame; a gradient, then noise."""
+    """Another picture for each frame; a gradient, then noise."""
     if n < 20:
         frame = np.tile(np.linspace(0, 40 * (stream + 1), 300)[None, :, None], (256, 1, 3)).astype(np.uint8)
     else:
@@ -56,8 +56,8 @@ def pool():
         yield pool
 
 
-def told(results) -> dict:
-    """What each stream was told, in order."""
+def outcomes(results) -> dict:
+    """What each stream got, in order."""
     by_stream = defaultdict(list)
     for result in results:
         by_stream[result.stream.name].append((result.decision, result.boundary, result.ended))
@@ -90,11 +90,13 @@ def test_other_processes_get_the_decisions_that_threads_of_this_one_get():
             assert [child.exitcode for child in children] == [0, 0]
         pool.wait()
         assert pool.counts() == type(pool.counts())(3 * COUNT, 0, 3 * COUNT, 0)
-    assert told(there) == told(here)
-    assert any(decision is not None and decision.onset for decision, _, _ in told(here)[1]), "something fires"
+    assert outcomes(there) == outcomes(here)
+    assert any(decision is not None and decision.onset for decision, _, _ in outcomes(here)[1]), (
+        "something fires"
+    )
 
 
-def test_a_process_that_is_killed_leaves_what_it_gave_and_its_stream_begins_anew(pool):
+def test_a_process_that_is_killed_leaves_what_it_gave_and_its_stream_restarts(pool):
     stream = pool.add()
     with pool.shared_input([stream], SHAPE) as shared:
         path = Path(shared.handles[0].path)
@@ -117,7 +119,7 @@ def test_a_process_that_is_killed_leaves_what_it_gave_and_its_stream_begins_anew
 def test_a_frame_without_a_slot_waits_or_is_dropped(pool):
     stream = pool.add()
     with pool.shared_input([stream], SHAPE, slots=2) as shared:
-        shared._stop.set()  # nobody takes
+        shared._stop.set()  # so slots stay full
         shared._thread.join()
         with shared.handles[0].open() as producer:
             taken = [producer.submit(picture(0, n), n / 24, timeout=0.01 * (n % 2)) for n in range(4)]

@@ -124,8 +124,8 @@ class StreamPool(Scheduler):
             slots: Frames of a stream that may be under way.
 
         Raises:
-            ConfigError: There are no streams, or a number is out of range.
-            OngebdError: There is no room for the shared memory.
+            ConfigError: Streams are missing, or a number is out of range.
+            OngebdError: The shared memory is full.
         """
         return SharedInput(self, streams, shape, slots)
 

@@ -1,7 +1,7 @@
 """Frames from one process to another: a ring of slots for each stream, in memory that both share.
 
 One process writes a ring and one reads it, so no lock is needed: the writer fills a slot and then counts it
-in `head`; the reader counts it in `tail` when nobody needs it any more. This relies on stores becoming
+in `head`; the reader counts it in `tail` when it needs it no longer. This relies on stores becoming
 visible in order, as they do on x86-64.
 """
 
@@ -96,7 +96,7 @@ def make_shared_file(layout: Layout) -> Path:
     """A file of the right size, all zeros, in memory if there is room.
 
     Raises:
-        OngebdError: There is no room.
+        OngebdError: Neither folder has room.
     """
     needed = layout.bytes
     for folder in (Path("/dev/shm"), Path(tempfile.gettempdir())):

@@ -29,7 +29,7 @@ class BatchedAppearance:
     """`AppearanceCues` of B streams.
 
     Of each stream it keeps the features of the frames before, in bfloat16, (59, D), and their Gram matrix,
-    (59, 59), float32; zeros where there is no frame. The weights of features depend on how many there are:
+    (59, 59), float32; zeros where a frame is missing. The weights of features depend on how many there are:
     each stream picks its plan from a stack of all 60. Products of features are summed in float32, the rest is
     computed in float64, as on the CPU. `empty` is the state of one new stream.
     """

@@ -27,7 +27,7 @@ from ongebd.pool.gpu.cuda import captured, new_event, new_stream, tuned
 from ongebd.pool.gpu.discriminator import SETTINGS, judge
 
 CONTROL = ("slot", "forced", "time", *SETTINGS)
-"""What the device is told of each row of a step, float64; `forced` starts a new epoch."""
+"""What the device reads for each row of a step, float64; `forced` starts a new epoch."""
 VERDICT = ("error", "mean", "std", "z", "threshold", "positive", "ready", "known", "restarted", "fault")
 """What the device reports for each row of a step, float64; truth values are 0 and 1. For a method of several
 views, `error` is what the first one says, and the others' follow these columns."""

@@ -52,7 +52,7 @@ class GpuRuntime(Runtime):
             saves some tens of microseconds a step.
 
     Raises:
-        ConfigError: There is no such device, the model has no GPU form, or a number is out of range.
+        ConfigError: The device doesn't exist, the model has no GPU form, or a number is out of range.
         MissingExtraError: `onnx` is needed and not installed.
     """
 
@@ -228,7 +228,7 @@ class GpuRuntime(Runtime):
             return done
 
     def _write_control(self, staging: Staging, work: Sequence[Work], bucket: int) -> None:
-        """What the device is told of each row; see `ongebd.pool.gpu.engine.CONTROL`."""
+        """What the device reads for each row; see `ongebd.pool.gpu.engine.CONTROL`."""
         slots, count, control = [item.slot.number for item in work], len(work), staging.control
         control[:count, 0] = slots
         control[:count, 1] = [item.slot.restart for item in work]

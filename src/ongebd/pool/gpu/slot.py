@@ -1,4 +1,4 @@
-"""A stream's slot in the GPU runtime: what the device is told of it, and the decisions made here."""
+"""A stream's slot in the GPU runtime: what the device reads of it, and the decisions made here."""
 
 from __future__ import annotations
 
