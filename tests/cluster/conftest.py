@@ -18,7 +18,7 @@ def clips(
     make_video: Callable[..., Path],
     make_scene: Callable[..., np.ndarray],
 ) -> list[str]:
-    """Six videos of different lengths, each with a cut; the third is no video."""
+    """Six videos of different lengths, each with a cut; the third holds no video."""
     folder = tmp_path_factory.mktemp("clips")
     paths = []
     for number in range(6):

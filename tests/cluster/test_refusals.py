@@ -20,7 +20,7 @@ needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """A port of this machine on which somebody listens who is no Ray."""
+    """A port of this machine on which something other than Ray listens."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 

@@ -32,7 +32,7 @@ class Found:
     Attributes:
         source: Without credentials.
         files: Content of the result files, by format; none if the source was refused before its first frame.
-        end: How the run ended; None if there are no files.
+        end: How the run ended; None without files.
         failed: Why it did not reach the end of its source, in one line; None if it did.
     """
 

@@ -127,7 +127,7 @@ def answers(
     attempts a video is answered with a `Failure`.
 
     Args:
-        cluster: None is enough if there are no videos.
+        cluster: None is enough without videos.
         task: The work on each video.
         videos: Numbered from 0 in this order.
         threads: Videos in parallel in one worker.
