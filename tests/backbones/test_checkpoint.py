@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import io
+import pickle
+import struct
+import tarfile
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
+
+from safetensors.torch import save_file  # noqa: E402
 
 from ongebd.backbones.checkpoint import fit_state, read_state  # noqa: E402
 from ongebd.errors import ConfigError  # noqa: E402
@@ -55,3 +62,81 @@ def test_a_whole_file_is_read(tmp_path: Path, zipped: bool) -> None:
     state = read_state(tmp_path / "x.pth")
     assert state.keys() == STATE.keys()
     assert all(torch.equal(state[name], STATE[name]) for name in STATE)
+
+
+class Planter(torch.nn.Module):
+    """A TorchScript module that would write a file when it is loaded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = torch.zeros(1, dtype=torch.uint8)
+
+    def forward(self, a: int) -> int:
+        return a
+
+    @torch.jit.export
+    def __getstate__(self) -> str:
+        return "planted"
+
+    @torch.jit.export
+    def __setstate__(self, text: str) -> None:
+        self.training = False
+        codes = [ord(c) for c in text]
+        self.kept = torch.from_file("planted.py", True, len(codes), dtype=torch.uint8)
+        self.kept.copy_(torch.tensor(codes, dtype=torch.uint8))
+
+
+def _script(path: Path) -> None:
+    torch.jit.script(Planter()).save(str(path))
+
+
+def _patch(path: Path) -> None:
+    """A legacy file that turns torch's own function into a module whose changed source is written down."""
+
+    def text(value: str) -> bytes:
+        return b"X" + struct.pack("<I", len(value)) + value.encode()
+
+    body = (
+        b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\nN}(" + text("dump_patches") + b"\x88" + text("__name__")
+        + text("planted") + b"u\x86bq\x000(" + text("module") + b"h\x00" + text("any.py") + text("x") + b"tQ."
+    )  # fmt: skip
+    parts = (
+        0x1950A86A20F9469CFC6C,
+        1001,
+        {"little_endian": True, "protocol_version": 1001, "type_sizes": {}},
+    )
+    path.write_bytes(b"".join(pickle.dumps(part, 2) for part in parts) + body + pickle.dumps([], 2))
+
+
+def _module(path: Path) -> None:
+    torch.save(torch.nn.Linear(2, 2), path)
+
+
+def _tar(path: Path) -> None:
+    with tarfile.open(path, "w") as archive:
+        archive.addfile(tarfile.TarInfo("storages"))
+
+
+def _compressed(path: Path) -> None:
+    torch.save({"weight": torch.zeros(1000)}, path)
+    with zipfile.ZipFile(path) as plain:
+        entries = {name: plain.read(name) for name in plain.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, data in entries.items():
+            packed.writestr(name, data)
+
+
+@pytest.mark.parametrize("make", [_script, _patch, _module, _tar, _compressed])
+def test_code_in_a_checkpoint_never_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path / "evil.pth")
+    with pytest.raises(ConfigError, match=r"no named tensors|not a checkpoint of plain"):
+        read_state(tmp_path / "evil.pth")
+    assert [path.name for path in tmp_path.iterdir()] == ["evil.pth"]
+
+
+def test_safetensors_are_read(tmp_path: Path) -> None:
+    save_file({"weight": torch.ones(2)}, tmp_path / "x.safetensors")
+    assert read_state(tmp_path / "x.safetensors")["weight"].tolist() == [1, 1]

@@ -177,12 +177,12 @@ def test_a_checkpoint_that_does_not_fit_is_refused_by_its_keys(
     [
         (None, "no such file"),
         (b"folder", "is a folder"),
-        (b"", "not a readable PyTorch"),
-        (b"not a checkpoint at all", "not a readable PyTorch"),
-        (b"PK\x03\x04 half a zip", "not a readable PyTorch"),
+        (b"", "not a checkpoint of plain tensors"),
+        (b"not a checkpoint at all", "not a checkpoint of plain tensors"),
+        (b"PK\x03\x04 half a zip", "not a checkpoint of plain tensors"),
         (
             b"\x80\x02cos\nsystem\nq\x00X\x04\x00\x00\x00trueq\x01\x85q\x02Rq\x03.",
-            "not a readable PyTorch",
+            "not a checkpoint of plain tensors",
         ),
     ],
 )

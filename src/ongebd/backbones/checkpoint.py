@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import pickle
-import types
-from collections import OrderedDict
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
+from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
 
 from ongebd.errors import ConfigError
-
-# All that a checkpoint's tensors are made of. Nothing else in a stranger's file ever runs.
-_NEEDED = {
-    ("collections", "OrderedDict"): OrderedDict,
-    ("torch._utils", "_rebuild_tensor_v2"): torch._utils._rebuild_tensor_v2,
-    ("torch._utils", "_rebuild_parameter"): torch._utils._rebuild_parameter,
-    ("torch", "Size"): torch.Size,
-}
 
 
 class _Inert:
@@ -38,44 +30,28 @@ class _Inert:
     __call__ = __setstate__ = __setitem__ = append = extend = _ignore
 
 
-class _TensorUnpickler(pickle._Unpickler):
-    """Makes tensors, and `_Inert` of everything else.
-
-    `torch.load(weights_only=True)` refuses such files, but training frameworks do put their own classes into
-    a checkpoint (mmengine its `HistoryBuffer`), and nobody has those installed here. This is the unpickler in
-    Python because the one in C believes any table size: one damaged byte costs gigabytes and minutes.
-    """
-
-    def find_class(self, module: str, name: str) -> Any:
-        return _NEEDED.get((module, name), _Inert)
-
-
-_PICKLE = types.ModuleType("ongebd.backbones.tensor_pickle")
-_PICKLE.__dict__.update(
-    Unpickler=_TensorUnpickler,
-    load=lambda file, **options: _TensorUnpickler(file, **options).load(),
-    UnpicklingError=pickle.UnpicklingError,
-)
-
-
 def read_state(path: Path) -> dict[str, Tensor]:
     """The named tensors of a checkpoint: those under `state_dict` or `model`, or the file's own.
 
+    Nothing in the file runs. TorchScript, tar archives and pickled modules are refused.
+
     Args:
-        path: A file from `torch.save`, in either of its formats.
+        path: A file from `torch.save`, in either of its formats, or a `.safetensors` file.
 
     Raises:
         ConfigError: The file can't be read, or holds no named tensors.
     """
     try:
-        value = torch.load(path, map_location="cpu", pickle_module=_PICKLE, weights_only=False)
+        value = load_file(path) if path.suffix == ".safetensors" else _load(path)
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; check --weights") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: is a folder; give the checkpoint in it") from None
-    except Exception as problem:  # noqa: BLE001 - torch raises anything on a damaged file
-        reason = " ".join(str(problem).split())[:200] or type(problem).__name__
-        raise ConfigError(f"{path}: not a readable PyTorch checkpoint ({reason}); fetch it again") from None
+    except Exception as problem:
+        raise ConfigError(
+            f"{path}: damaged, or not a checkpoint of plain tensors; download it again, or give a state_dict"
+            " saved by torch.save"
+        ) from problem
     for key in ("state_dict", "model"):
         if isinstance(value, Mapping) and isinstance(value.get(key), Mapping):
             value = value[key]
@@ -84,6 +60,22 @@ def read_state(path: Path) -> dict[str, Tensor]:
     if not tensors:
         raise ConfigError(f"{path}: holds no named tensors; give a checkpoint with a state_dict")
     return {name.removeprefix("module."): tensor for name, tensor in tensors.items()}
+
+
+def _load(path: Path) -> Any:
+    """What torch's own safe loading reads.
+
+    It refuses classes that it doesn't know, but training frameworks put their own into a checkpoint (mmengine
+    its `HistoryBuffer`), so each of those becomes an `_Inert`.
+    """
+    unknown: list[str] = []
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
+                raise ValueError("compressed archive")  # torch never compresses; it could unpack to any size
+        unknown = get_unsafe_globals_in_checkpoint(path)
+    with safe_globals([(_Inert, name) for name in unknown]):
+        return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def fit_state(
