@@ -28,22 +28,14 @@ def halves_of(samples: list[tuple[float, ...]], settled_at: float) -> list[np.nd
     return np.array_split(rows, 2)
 
 
-def table(halves: list[np.ndarray], per: str, factor: float) -> list[str]:
-    """The halves in Markdown, with the trend of memory in `factor` units of time."""
-
-    def trend(rows: np.ndarray) -> str:
-        return f"{factor * np.polyfit(rows[:, 0], rows[:, 1], 1)[0]:+.1f}" if len(rows) > 2 else "–"
-
-    rows = {
-        "memory, MiB (mean, largest)": [
-            f"{half[:, 1].mean():.1f}, {half[:, 1].max():.1f}" for half in halves
-        ],
-        f"memory's trend, MiB in {per}": [trend(half) for half in halves],
-        "open files": [f"{half[:, 2].min():.0f} to {half[:, 2].max():.0f}" for half in halves],
-        "threads": [f"{half[:, 3].min():.0f} to {half[:, 3].max():.0f}" for half in halves],
-    }
-    lines = [f"| {what} | {early} | {late} |" for what, (early, late) in rows.items()]
-    return ["| | first half | second half |", "|---|---|---|", *lines]
+def table(halves: list[np.ndarray]) -> list[str]:
+    """The halves in Markdown: mean, smallest and largest."""
+    lines = ["| | first half | second half |", "|---|---|---|"]
+    for column, what in enumerate(("memory, MiB", "open files", "threads"), 1):
+        values = [half[:, column] for half in halves]
+        cells = [f"{one.mean():.1f} ({one.min():.0f} to {one.max():.0f})" for one in values]
+        lines.append(f"| {what} | {' | '.join(cells)} |")
+    return lines
 
 
 def hand_in(title: str, command: str, text: list[str], checks: dict[str, bool], out: Path | None) -> None:

@@ -24,7 +24,9 @@ from ongebd.baselines.pictures import Pictures
 from ongebd.detector import Model, StreamConfig
 from ongebd.errors import SourceError
 from ongebd.types import Epoch, Frame
-from ongebd.watch import ClipLength, Hub, Patience, Record, Subscription, Watcher
+from ongebd.watch import ClipLength, Patience, Watcher
+from ongebd.watch.hub import Hub, Subscription
+from ongebd.watch.records import Record
 from ongebd.watch.sources import Clock
 
 QUICK = Patience(open_timeout=5, read_timeout=2, stall_after=0.6, first_delay=0.05, longest_delay=0.2)

@@ -14,9 +14,9 @@ import pytest
 
 from ongebd.cli import main
 from ongebd.errors import ConfigError
-from ongebd.watch import Clip, ClipLength, Filmed, Found, Onset, Watcher
+from ongebd.watch import Clip, ClipLength, Found, Onset, Watcher
 from ongebd.watch import watcher as room
-from ongebd.watch.records import Footage
+from ongebd.watch.records import Filmed, Footage
 from ongebd.watch.sinks import ClipSink, CommandSink
 from ongebd.watch.sinks.folder import CappedFolder
 
@@ -180,11 +180,11 @@ def noted(folder: Path):
     return {int(path.name): json.loads(path.read_text()) for path in folder.iterdir() if not path.suffix}
 
 
-def with_command(source, model, folder, line, *, after=0.5, limit=8):
+def with_command(source, model, folder, line, *, after=0.5):
     """With clips, and with a command that is run for each boundary."""
     watched = Watcher([source], model=model, patience=QUICK, clips=ClipLength(before=0.5, after=after))
     complaints: list[str] = []
-    clips = ClipSink(folder, watched, complaints.append, limit=limit)
+    clips = ClipSink(folder, watched, complaints.append)
     command = CommandSink(line, watched, complaints.append)
     watched.attach(clips)
     watched.attach(command)
@@ -247,7 +247,7 @@ def test_only_a_command_that_asks_for_the_clip_waits_until_it_is_written(
 
 def no_keyframe(monkeypatch):
     handle = ClipSink.handle
-    none = lambda sink, it: handle(sink, Footage(it.stream, it.wall, it.onset, None))  # noqa: E731
+    none = lambda sink, it: handle(sink, Footage(it.onset, None))  # noqa: E731
     monkeypatch.setattr(ClipSink, "handle", none)
     return "clips: no clip of boundary 1 of film: no keyframe came"
 
@@ -279,7 +279,8 @@ def test_where_clips_are_dropped_for_they_are_too_many_the_commands_run_without(
     let_go, write = threading.Event(), CappedFolder.write
     monkeypatch.setattr(CappedFolder, "write", lambda *what: let_go.wait(20) and write(*what))
     line, folder = note
-    watched, complaints = with_command(str(film), light_model, tmp_path / "clips", line, limit=1)
+    monkeypatch.setattr("ongebd.watch.sinks.folder._MOST_WAITING", 1)
+    watched, complaints = with_command(str(film), light_model, tmp_path / "clips", line)
     with watched:
         waits(watched, lambda: noted(folder).keys() == {2})  # 1 is being written, 3 has taken its place
         let_go.set()

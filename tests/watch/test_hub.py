@@ -6,7 +6,8 @@ import time
 import pytest
 
 from ongebd.errors import ConfigError
-from ongebd.watch import Dropped, Hub, Retuned
+from ongebd.watch import Dropped, Retuned
+from ongebd.watch.hub import Hub, Subscription
 
 
 def retuned(number):
@@ -33,9 +34,14 @@ def test_a_full_subscription_drops_the_oldest_counts_it_and_holds_up_nobody():
     assert (slow.lost, quick.lost) == (47, 0)
 
 
-def test_who_asks_for_it_hears_of_each_record_that_is_dropped_and_of_no_other():
+def test_a_subscription_notices_each_record_that_is_dropped_and_no_other():
     hub, dropped = Hub(), []
-    reader = hub.subscribe(limit=2, dropped=dropped.append)
+
+    class Noting(Subscription):
+        def missed(self, record):
+            dropped.append(record)
+
+    reader = hub.add(Noting((), limit=2))
     for number in range(5):
         hub.publish(retuned(number))
     assert dropped == [retuned(0), retuned(1), retuned(2)]

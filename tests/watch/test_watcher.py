@@ -407,11 +407,6 @@ def test_a_slow_sink_holds_up_nobody_and_says_what_it_lost(light_model):
     assert "sleepy: can't keep up: dropped " in complaints[0]
 
 
-def test_a_sink_is_attached_before_the_start(light_model):
-    with watching(light_model, MadeReader([])) as watcher, pytest.raises(ConfigError, match="before"):
-        watcher.attach(HubSink("late", watcher.hub, (Point,), print))
-
-
 def test_an_unfit_model_is_refused_and_leaves_no_thread(light_model, tmp_path: Path):
     with pytest.raises(ConfigError, match="unknown model"):
         Watcher(["camera:0"], model="nonsense")

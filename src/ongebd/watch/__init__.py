@@ -7,41 +7,29 @@
 """
 
 from ongebd.watch.clips import ClipLength
-from ongebd.watch.hub import Hub, Subscription
 from ongebd.watch.records import (
     Clip,
     Dropped,
-    Filmed,
     Found,
     Onset,
     Point,
-    Record,
     Retuned,
-    State,
     StateChanged,
 )
 from ongebd.watch.sink import HubSink
 from ongebd.watch.sources import Patience
-from ongebd.watch.stream import StreamStatus, WatchedStream
 from ongebd.watch.watcher import Watcher
 
 __all__ = [
     "Clip",
     "ClipLength",
     "Dropped",
-    "Filmed",
     "Found",
-    "Hub",
     "HubSink",
     "Onset",
     "Patience",
     "Point",
-    "Record",
     "Retuned",
-    "State",
     "StateChanged",
-    "StreamStatus",
-    "Subscription",
-    "WatchedStream",
     "Watcher",
 ]

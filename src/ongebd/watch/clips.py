@@ -93,7 +93,7 @@ class ClipCutter:
         """Cut the clip of an onset. Never waits."""
 
         def done(piece: Piece | None) -> None:
-            self._publish(Footage(onset.stream, onset.wall, onset, piece))
+            self._publish(Footage(onset, piece))
 
         packets = self._of_epoch.get(onset.epoch)
         if packets is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from dataclasses import dataclass
-from itertools import takewhile
 from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,7 +50,7 @@ class KnownBoundary:
     def filmed(self) -> Filmed | None:
         """The record that tells of both, once the centre is known."""
         found = self.found
-        return None if found is None else Filmed(found.stream, found.wall, found, self.clip)
+        return None if found is None else Filmed(found, self.clip)
 
 
 class Place(NamedTuple):
@@ -81,7 +80,7 @@ class History:
         self._rows = np.zeros(ceil(HOUR * rate) + 1, _ROW)  # a ring
         self._count = 0  # points so far
         self._version = 0  # changes of boundaries and states so far
-        self._boundaries: OrderedDict[int, KnownBoundary] = OrderedDict()  # the last changed at the end
+        self._boundaries: dict[int, KnownBoundary] = {}
         self._states: deque[tuple[int, StateChanged]] = deque(maxlen=_MOST_STATES)
         self._pictures: OrderedDict[int, bytes] = OrderedDict()
         self._picture_bytes = 0
@@ -115,7 +114,7 @@ class History:
             self._version += 1
             self._boundaries[onset.number] = KnownBoundary(onset, self._version)
             if len(self._boundaries) > _MOST_BOUNDARIES:
-                self._boundaries.popitem(last=False)
+                del self._boundaries[next(iter(self._boundaries))]
 
     def add_centre(self, found: Found) -> Filmed | None:
         """The centre of a boundary is known; returns the boundary if its clip is settled."""
@@ -143,30 +142,25 @@ class History:
 
     def picture(self, number: int) -> bytes | None:
         """The picture of a boundary, while it is kept."""
-        with self._lock:
-            return self._pictures.get(number)
+        return self._pictures.get(number)
 
     def clip(self, number: int) -> Path | None:
         """The file of a boundary's clip, if it has one."""
-        with self._lock:
-            known = self._boundaries.get(number)
-            return None if known is None else known.clip
+        known = self._boundaries.get(number)
+        return None if known is None else known.clip
 
     def boundaries(self, since: float = 0.0) -> list[KnownBoundary]:
         """The boundaries whose onset came since a moment (Unix seconds), by number."""
         with self._lock:
-            known = [one for one in self._boundaries.values() if one.onset.wall >= since]
-        return sorted(known, key=lambda one: one.onset.number)
+            return [one for one in self._boundaries.values() if one.onset.wall >= since]
 
     def news(self, after: Place) -> News:
         """Everything that came after a place."""
         with self._lock:
-            newest_first = reversed(self._boundaries.values())
-            boundaries = list(takewhile(lambda one: one.version > after.version, newest_first))
             return News(
                 Place(self._count, self._version),
                 self._between(after.points, self._count),
-                boundaries[::-1],
+                [known for known in self._boundaries.values() if known.version > after.version],
                 [change for version, change in self._states if version > after.version],
             )
 
@@ -184,7 +178,6 @@ class History:
         known = self._boundaries[number]
         self._version += 1
         known.version = self._version
-        self._boundaries.move_to_end(number)
         return known
 
     def _between(self, first: int, end: int) -> Rows:

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
 
 from ongebd.errors import ConfigError
 from ongebd.watch.records import Record
 
 
-class Subscription:
-    """The records that one subscriber has not read yet; made by `Hub.subscribe`.
+class Subscription(AbstractContextManager["Subscription"]):
+    """The records of some kinds that one subscriber has not read yet; made by `Hub.subscribe`.
+
+    Args:
+        kinds: Classes of records; none means all.
+        limit: Records that may wait. When one more comes, the oldest is dropped.
 
     Attributes:
         lost: Records that were dropped because they were not read in time.
         closed: Whether the subscription has ended; the records that wait can still be read.
+
+    Raises:
+        ConfigError: The limit is below 1.
     """
 
-    def __init__(
-        self, kinds: tuple[type[Any], ...], limit: int, dropped: Callable[[Record], object] | None
-    ) -> None:
+    def __init__(self, kinds: Sequence[type[Any]], limit: int = 1024) -> None:
+        if limit < 1:
+            raise ConfigError(f"limit must be at least 1, not {limit}")
         self.lost, self.closed = 0, False
-        self._kinds, self._limit, self._dropped = kinds, limit, dropped
+        self._kinds, self._limit = tuple(kinds), limit
         self._waiting: deque[Record] = deque()
         self._news = threading.Condition()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -65,8 +70,14 @@ class Subscription:
                 self.lost += 1
             self._waiting.append(record)
             self._news.notify()
-        if oldest is not None and self._dropped is not None:
-            self._dropped(oldest)
+        if oldest is not None:
+            self.missed(oldest)
+
+    def missed(self, record: Any) -> None:
+        """A record was dropped. Called in the publisher's thread; must not wait."""
+
+
+_S = TypeVar("_S", bound=Subscription)
 
 
 class Hub:
@@ -91,22 +102,12 @@ class Hub:
         for subscription in self._subscriptions:
             subscription.offer(record)
 
-    def subscribe(
-        self, *kinds: type[Any], limit: int = 1024, dropped: Callable[[Record], object] | None = None
-    ) -> Subscription:
-        """Begin to listen.
+    def subscribe(self, *kinds: type[Any], limit: int = 1024) -> Subscription:
+        """Begin to listen; the arguments are those of `Subscription`."""
+        return self.add(Subscription(kinds, limit))
 
-        Args:
-            *kinds: Classes of records; none means all.
-            limit: Records that may wait. When one more comes, the oldest is dropped.
-            dropped: Called with each dropped record, in the publisher's thread; it must not wait.
-
-        Raises:
-            ConfigError: The limit is below 1.
-        """
-        if limit < 1:
-            raise ConfigError(f"limit must be at least 1, not {limit}")
-        subscription = Subscription(kinds, limit, dropped)
+    def add(self, subscription: _S) -> _S:
+        """Begin to hand records to a subscription."""
         with self._lock:
             if self._closed:
                 subscription.close()

@@ -1,6 +1,6 @@
 """The records that a watcher publishes about its streams: small frozen values.
 
-In every record `stream` is the stream's key, `wall` is a moment in Unix seconds (UTC), and `time` is in media
+`stream` is the stream's key, `wall` is a moment in Unix seconds (UTC), and `time` is in media
 seconds since the first frame of the connection that `epoch` belongs to. Each connection begins an epoch at
 time 0. A break within a connection (the clock stepped back, the picture changed) also begins an epoch, but
 time goes on.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ongebd.output.jsonl import boundary_fields
 from ongebd.output.writer import rounded
@@ -18,7 +18,7 @@ from ongebd.types import Boundary
 from ongebd.video.packets import Piece
 
 State = Literal["connecting", "live", "stalled", "reconnecting", "ended", "failed"]
-STATES: tuple[State, ...] = ("connecting", "live", "stalled", "reconnecting", "ended", "failed")
+STATES: tuple[State, ...] = get_args(State)
 """A stream's life: it opens; frames come; none came for a while; the connection was lost and is being tried
 again; the source is over; the watcher gave up."""
 
@@ -94,7 +94,7 @@ class StateChanged:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Frames were dropped because the model is slower than the source; at most one record a second.
+    """Frames were dropped because the model is slower than the source; at most one record in ten seconds.
 
     Attributes:
         count: Frames since the last such record.
@@ -134,12 +134,9 @@ class Filmed:
     """Everything is known about a boundary: its centre, and its clip. Published if clips are kept.
 
     Attributes:
-        wall: The centre's.
         path: The clip; None if it could not be made, or if the watch ended first.
     """
 
-    stream: str
-    wall: float
     found: Found
     path: Path | None
 
@@ -149,32 +146,22 @@ class Footage:
     """The video around an onset, ready to be written. Large: published on `Watcher.footage` only.
 
     Attributes:
-        wall: The onset's.
         piece: Its packets; None if the source sent no keyframe to begin with.
     """
 
-    stream: str
-    wall: float
     onset: Onset
     piece: Piece | None
 
 
 Record = Point | Onset | Found | StateChanged | Dropped | Retuned | Clip | Filmed | Footage
 
-_TYPES: dict[type[Any], str] = {
-    Point: "point",
-    Onset: "onset",
-    Found: "boundary",
-    StateChanged: "state",
-    Dropped: "drop",
-    Retuned: "retuned",
-    Clip: "clip",
-}
+_TYPES: dict[type[Any], str] = {Found: "boundary", StateChanged: "state", Dropped: "drop"}
 
 
 def record_line(record: Point | Onset | Found | StateChanged | Dropped | Retuned | Clip) -> dict[str, Any]:
     """A record as a JSON object, with times rounded to the microsecond."""
-    line: dict[str, Any] = {"type": _TYPES[type(record)]}
+    kind = type(record)
+    line: dict[str, Any] = {"type": _TYPES.get(kind, kind.__name__.lower())}
     for name in (field.name for field in fields(record)):
         value = getattr(record, name)
         if isinstance(value, Boundary):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ongebd.errors import OngebdError
-from ongebd.watch.hub import Hub
+from ongebd.watch.hub import Hub, Subscription
 
 Complain = Callable[[str], object]
 """Takes one line for people."""
@@ -16,7 +16,7 @@ Complain = Callable[[str], object]
 _QUIET_SECONDS = 60.0
 
 
-class HubSink:
+class HubSink(Subscription):
     """Handles the hub's records of some kinds, each once, in its own threads.
 
     It counts the records that it can't handle, and reports at most one error a minute.
@@ -47,6 +47,7 @@ class HubSink:
         limit: int = 1024,
         threads: int = 1,
     ) -> None:
+        super().__init__(kinds, limit)
         self.name = name
         self.done = self.failed = 0
         self.ending = threading.Event()
@@ -54,14 +55,9 @@ class HubSink:
         self._counting = threading.Lock()
         self._lost_reported = self._unreported = 0
         self._quiet_until = float("-inf")
-        self._records = hub.subscribe(*kinds, limit=limit, dropped=self.missed)
         names = [f"ongebd-{name}-{number}" for number in range(threads)]
         self._threads = [threading.Thread(target=self._work, name=one, daemon=True) for one in names]
-
-    @property
-    def lost(self) -> int:
-        """Records that were dropped because too many waited."""
-        return self._records.lost
+        hub.add(self)
 
     def start(self) -> None:
         """Begin."""
@@ -72,23 +68,22 @@ class HubSink:
         """Handle what waits, for at most so long, then end; report what is left."""
         until = time.monotonic() + seconds
         self.ending.set()
-        self._records.close()
+        self.close()
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
         left = 0
-        while (record := self._records.get(0)) is not None:  # first, or a thread would take the next one
+        while (record := self.get(0)) is not None:  # first, or a thread would take the next one
             left += 1
             self.missed(record)
-        if any(thread.is_alive() for thread in self._threads):
-            self.abandon()
-            for thread in self._threads:
-                thread.join(1.0)
+        self.abandon()
+        for thread in self._threads:
+            thread.join(1.0)
         if left:
             self._complain(f"{self.name}: out of time: skipped {left} records")
-        self.close()
+        self.tidy()
 
     def handle(self, record: Any) -> None:
-        """Do what the sink is for.
+        """Do what the sink is for. A record that fails or is left at the end is `missed`, like a dropped one.
 
         Raises:
             OngebdError: It failed; one line says why.
@@ -96,17 +91,14 @@ class HubSink:
         """
         raise NotImplementedError
 
-    def missed(self, record: Any) -> None:
-        """A record failed, was dropped, or was left at the end. Must not wait."""
-
     def abandon(self) -> None:
-        """The time to finish is over: stop what is still running."""
+        """The time to finish is over: stop what is still running, if anything is."""
 
-    def close(self) -> None:
+    def tidy(self) -> None:
         """All threads have ended: close what is open."""
 
     def _work(self) -> None:
-        while (record := self._records.get()) is not None:
+        while (record := self.get()) is not None:
             with self._counting:
                 new, self._lost_reported = self.lost - self._lost_reported, self.lost
             if new:

@@ -7,16 +7,16 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from ongebd.common.settings import Range, check_fields
 from ongebd.common.text import printable, spoken_name
 from ongebd.errors import ConfigError
-from ongebd.types import Epoch, Frame
+from ongebd.video import VideoReader
 from ongebd.video.access import plain_url
 from ongebd.video.source import is_url, kind_of
 
@@ -62,23 +62,7 @@ class WatchedSource:
     source: str = field(repr=False)
 
 
-class Reader(Protocol):
-    """What reads a source; `VideoReader` is one.
-
-    Attributes:
-        broken: Why it broke off; None if it ended by itself.
-        expected_duration: Seconds that it claims to last; None if it makes no claim.
-    """
-
-    broken: str | None
-    expected_duration: float | None
-    container: str
-    epochs: list[Epoch]
-
-    def __iter__(self) -> Iterator[Frame]: ...
-
-
-Opener = Callable[[WatchedSource, threading.Event], AbstractContextManager[Reader]]
+Opener = Callable[[WatchedSource, threading.Event], AbstractContextManager[VideoReader]]
 """Opens a source; reading ends when the event is set."""
 
 
@@ -130,15 +114,11 @@ def sources_of(given: Sequence[str]) -> list[WatchedSource]:
         given: Files, URLs, `camera:N`, `-`; each may begin with `NAME=`.
 
     Raises:
-        ConfigError: There is none, one is empty, or two have the same name.
+        ConfigError: Two have the same name.
 
     >>> [(one.key, one.name) for one in sources_of(["Front door=rtsp://me:secret@cam/1", "udp://:5000"])]
     [('front-door', 'Front door'), ('cam2', 'udp://:5000')]
     """
-    if not given:
-        raise ConfigError("nothing to watch: name a camera, a URL or a file")
-    if given.count("-") > 1:
-        raise ConfigError("standard input (-) can be read only once; name it once")
     sources: dict[str, WatchedSource] = {}
     for number, text in enumerate(given, 1):
         name, source = _split(text)
@@ -170,8 +150,6 @@ def may_come_back(source: str) -> bool:
 
 
 def _split(text: str) -> tuple[str | None, str]:
-    if not text:
-        raise ConfigError("a source is empty; name a camera, a URL or a file")
     named = _NAMED.fullmatch(text)
     if named is None or (not is_url(named[2]) and Path(text).exists()):
         return None, text

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections import deque
 from dataclasses import dataclass, replace
 from math import ceil
+from operator import attrgetter
 
 from ongebd.detector import StreamConfig
 from ongebd.detector.config import sensitivity_of
@@ -26,6 +27,8 @@ LAG_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 THUMBNAIL_SIDE = 270
 """The most pixels of a thumbnail's shorter side."""
 _RATE_SECONDS = 5.0
+_DROP_SECONDS = 10.0
+_NUMBERS = attrgetter("error", "mean", "std", "threshold", "z", "is_boundary", "ready")
 
 
 @dataclass(slots=True)
@@ -123,7 +126,7 @@ class WatchedStream:
         self._decision_times: deque[float] = deque(maxlen=256)
         # Of the watcher's thread.
         self._drops_published = 0
-        self._drops_looked_at = clock.monotonic()
+        self._drops_published_at = float("-inf")
 
     def status(self) -> StreamStatus:
         """How it is doing now."""
@@ -216,8 +219,7 @@ class WatchedStream:
             stalled = limit is not None and not self._submitting and now - self._last_frame > limit
             if stalled and self._now.state == "live":
                 self.change_state("stalled", f"no frame for {limit:g} s")
-        if now - self._drops_looked_at >= 1.0:
-            self._drops_looked_at = now
+        if now - self._drops_published_at >= _DROP_SECONDS:
             self._publish_drops()
 
     def decided(self, result: PoolResult) -> None:
@@ -256,7 +258,7 @@ class WatchedStream:
         total = self._pooled.dropped
         if total > self._drops_published:
             self._hub.publish(Dropped(self.key, self._clock.wall(), total - self._drops_published, total))
-            self._drops_published = total
+            self._drops_published, self._drops_published_at = total, self._clock.monotonic()
 
     def _sent_at(self, time: float) -> _SentFrame:
         """The frame of a decision; those before it were dropped."""
@@ -274,10 +276,7 @@ class WatchedStream:
         self._decision_times.append(now)
         self.lags[bisect_left(LAG_BUCKETS, lag)] += 1
         self.lag_sum += lag
-        error, mean, std = decision.error, decision.mean, decision.std
-        threshold, z, positive = decision.threshold, decision.z, decision.is_boundary
-        where = self.key, sent.epoch, sent.time, sent.wall
-        point = Point(*where, error, mean, std, threshold, z, positive, decision.ready)
+        point = Point(self.key, sent.epoch, sent.time, sent.wall, *_NUMBERS(decision))
         self.history.add_point(point)
         self._hub.publish(point)
 
@@ -285,7 +284,11 @@ class WatchedStream:
         self._now.boundaries += 1
         number, pictured = self._now.boundaries, sent.picture is not None
         if sent.picture is not None:
-            self.history.add_picture(number, jpeg(sent.picture))
+            from PIL import Image
+
+            buffer = io.BytesIO()
+            Image.fromarray(sent.picture).save(buffer, "JPEG", quality=82)
+            self.history.add_picture(number, buffer.getvalue())
         onset = Onset(self.key, number, sent.epoch, sent.time, sent.wall, decision.z, pictured)
         self._open.append(onset)
         self.history.add_onset(onset)
@@ -302,15 +305,6 @@ class WatchedStream:
     def _publish_filmed(self, filmed: Filmed | None) -> None:
         if filmed is not None and self.clips is not None:
             self._hub.publish(filmed)
-
-
-def jpeg(picture: ImageU8) -> bytes:
-    """The picture (height, width, 3), RGB, as a JPEG file."""
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, "JPEG", quality=82)
-    return buffer.getvalue()
 
 
 def _sensitivity(config: StreamConfig, defaults: StreamConfig) -> float:

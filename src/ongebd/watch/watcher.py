@@ -6,14 +6,13 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from typing import Self
 
 from ongebd.common.text import public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL, Model
-from ongebd.errors import ConfigError, MissingExtraError, SourceError
+from ongebd.errors import MissingExtraError, SourceError
 from ongebd.pool import PoolResult, StreamPool
 from ongebd.types import Frame
 from ongebd.video import VideoReader
@@ -30,7 +29,6 @@ from ongebd.watch.sources import (
     Clock,
     Opener,
     Patience,
-    Reader,
     WatchedSource,
     is_live,
     may_come_back,
@@ -39,6 +37,7 @@ from ongebd.watch.sources import (
 from ongebd.watch.stream import THUMBNAIL_SIDE, WatchedStream
 
 _TICK = 0.25
+_POLL = 0.02
 _STOP_SECONDS = 5.0
 _DECIDING_SECONDS = 2.0
 """How long a decision about a frame may take once the model has the frame."""
@@ -56,8 +55,8 @@ class Watcher:
         device: As in `StreamPool`.
         patience: Timeouts, and how to reconnect.
         realtime: Whether sources that are not live are played at their own pace.
-        max_pending: Frames of one stream that may wait for the model. When a live source
-            sends one more, the oldest is dropped; other sources wait.
+        max_pending: Frames of one stream that may wait for the model. When a live source sends one more, the
+            oldest is dropped; other sources wait.
         source_fps: Frames a second of a source without timestamps (raw H.264); None takes `config.fps`.
         thumbnails: Whether boundaries have pictures.
         clips: What a clip contains; None: there are no clips. A `ClipSink` writes them.
@@ -71,7 +70,7 @@ class Watcher:
         footage: Where clips that are ready to be written are published.
 
     Raises:
-        ConfigError: A setting is out of range, or there is nothing to watch.
+        ConfigError: A setting is out of range, or two sources have the same name.
         MissingExtraError: Pictures are wanted, but Pillow is not installed.
     """
 
@@ -130,19 +129,11 @@ class Watcher:
         self.stop()
 
     def attach(self, sink: HubSink) -> None:
-        """Start and stop this sink with the watcher.
-
-        Raises:
-            ConfigError: The watcher has started already.
-        """
-        if self._started:
-            raise ConfigError("attach a sink before the watcher starts, so that it misses nothing")
+        """Start and stop this sink with the watcher. Call it before `start`, or records are missed."""
         self.sinks.append(sink)
 
     def start(self) -> None:
-        """Begin to watch; a second call does nothing."""
-        if self._started:
-            return
+        """Begin to watch."""
         self._started = True
         for sink in self.sinks:
             sink.start()
@@ -159,12 +150,13 @@ class Watcher:
             RuntimeError: Something broke that is no source's fault; everything is stopped.
         """
         until = float("inf") if timeout is None else time.monotonic() + timeout
-        for stream in self.streams.values():
-            while not stream.over.is_set() and self._failure is None and time.monotonic() < until:
-                stream.over.wait(max(0.0, min(_TICK, until - time.monotonic())))
+        while not (over := all(stream.over.is_set() for stream in self.streams.values())):
+            if self._failure is not None or time.monotonic() >= until:
+                break
+            time.sleep(_POLL)
         if self._failure is not None:
             raise RuntimeError(f"the watcher has stopped: {self._failure}") from self._failure
-        return all(stream.over.is_set() for stream in self.streams.values())
+        return over
 
     def stop(self) -> None:
         """End everything: close sources, decide the frames that wait, empty the sinks.
@@ -185,13 +177,10 @@ class Watcher:
         except RuntimeError as problem:  # what broke the pool
             self._failure = self._failure or problem
         # Sinks that publish records themselves end first, so that the others still hear of the last ones.
+        for sink in sorted(self.sinks, key=lambda sink: not sink.publishes) if self._started else ():
+            sink.finish(_STOP_SECONDS)
         self.footage.close()
-        self._finish_sinks(publishing=True)
-        for stream in self.streams.values():
-            for known in stream.history.boundaries():
-                stream.settle_clip(known.onset.number)
         self.hub.close()
-        self._finish_sinks(publishing=False)
 
     def metrics(self) -> bytes:
         """Counters of all streams and sinks, in the text format of Prometheus.
@@ -201,33 +190,26 @@ class Watcher:
         """
         return metrics_text(self.streams.values(), self.sinks)
 
-    def _finish_sinks(self, *, publishing: bool) -> None:
-        for sink in self.sinks:
-            if self._started and sink.publishes is publishing:
-                sink.finish(_STOP_SECONDS)
-
     def _stream(self, source: WatchedSource) -> WatchedStream:
         pooled = self._pool.add(name=source.key)
         clips = None
         if self.clips is not None:
-            waiting = pooled.max_pending / float(pooled.config.rate())
-            backlog = waiting + pooled.latency + _DECIDING_SECONDS
+            backlog = pooled.max_pending / pooled.config.rate() + pooled.latency + _DECIDING_SECONDS
             clips = ClipCutter(self.clips, backlog, self.footage.publish)
         stall_after = None if kind_of(source.source) == "file" else self._patience.stall_after
         defaults = self.model.defaults
         return WatchedStream(source, pooled, self.hub, self.clock, stall_after, defaults, clips)
 
-    def _open(self, source: WatchedSource, stop: threading.Event) -> AbstractContextManager[Reader]:
+    def _open(self, source: WatchedSource, stop: threading.Event) -> VideoReader:
+        patience = self._patience
+        connecting = Connecting(
+            open_timeout=patience.open_timeout, read_timeout=patience.read_timeout, live=True, stop=stop
+        )
         return VideoReader(
             source.source,
             self.config.rate(),
             view=self.model.backbone.view,
-            connecting=Connecting(
-                open_timeout=self._patience.open_timeout,
-                read_timeout=self._patience.read_timeout,
-                live=True,
-                stop=stop,
-            ),
+            connecting=connecting,
             source_fps=self._source_fps,
             preview=THUMBNAIL_SIDE if self._thumbnails else None,
             keep=self.streams[source.key].clips,
@@ -289,7 +271,7 @@ class Watcher:
         reason = public_name(broken or ("the source ended" if live else "the source is over"))
         return None if live else "failed" if broken else "ended", reason, had_frames
 
-    def _paced(self, reader: Reader) -> Iterator[Frame]:
+    def _paced(self, reader: VideoReader) -> Iterator[Frame]:
         """Each frame when its time has come; a late frame immediately."""
         began: float | None = None
         for frame in reader:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import os
 import socket
 import threading
+import time
 from collections.abc import Sequence
-from typing import Any, Self
+from contextlib import AbstractContextManager
+from typing import Any
 
 from ongebd.errors import ConfigError, MissingExtraError, OngebdError
 from ongebd.watch.watcher import Watcher
@@ -26,7 +27,6 @@ except ModuleNotFoundError as problem:
     raise MissingExtraError.of(problem.name, "live") from None
 
 _SEND_BUFFER = 128 * 1024
-_START_SECONDS = 10.0
 
 
 def serve(
@@ -55,7 +55,7 @@ def serve(
     if not 0 <= port <= 65535:
         raise ConfigError(f"the port must be from 0 to 65535, not {port}")
     family, address = _resolved(host, port)
-    loopback = _ip(address[0]).is_loopback
+    loopback = ipaddress.ip_address(address[0].partition("%")[0]).is_loopback
     if not loopback and token is None:
         raise ConfigError(f"{host} is reachable from your network; set --token, or serve on 127.0.0.1")
     known = {"localhost", *(name.lower() for name in names)}
@@ -84,7 +84,7 @@ def serve(
     return Server(config, feed, listener)
 
 
-class Server(uvicorn.Server):
+class Server(uvicorn.Server, AbstractContextManager["Server"]):
     """A page that is being served in its own thread; made by `serve`, and a context manager.
 
     Attributes:
@@ -94,17 +94,16 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, feed: Feed, listener: socket.socket) -> None:
         super().__init__(config)
         address, port = listener.getsockname()[:2]
-        self.url = f"http://{_local_host(address)}:{port}/"
+        address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
+        self.url = f"http://[{address}]:{port}/" if ":" in address else f"http://{address}:{port}/"
         self._feed, self._listener = feed, listener
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="ongebd-page", daemon=True)
+        self._thread = threading.Thread(target=self.run, args=[[listener]], name="ongebd-page", daemon=True)
         self._thread.start()
-        if not self._ready.wait(_START_SECONDS) or not feed.alive:
-            self.stop()
-            raise OngebdError("the page's server did not start; try another address or port")
-
-    def __enter__(self) -> Self:
-        return self
+        while not feed.alive:
+            if not self._thread.is_alive():
+                self.stop()
+                raise OngebdError("the page's server did not start; try another address or port")
+            time.sleep(0.005)
 
     def __exit__(self, *_: object) -> None:
         self.stop()
@@ -119,18 +118,11 @@ class Server(uvicorn.Server):
         """Start the feed too."""
         await super().startup(sockets)
         self._feed.start()
-        self._ready.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the feed first, or viewers would hold up the end."""
         self._feed.close()
         await super().shutdown(sockets)
-
-    def _run(self) -> None:
-        try:
-            asyncio.run(self.serve([self._listener]))
-        finally:
-            self._ready.set()
 
 
 def _resolved(host: str, port: int) -> tuple[int, tuple[Any, ...]]:
@@ -151,16 +143,4 @@ def _listening(host: str, family: int, address: tuple[Any, ...]) -> socket.socke
         raise OngebdError(f"{host}:{address[1]}: {why}; choose another address or port") from None
     # Connections inherit it: what a slow reader can leave in the kernel.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
-    listener.setblocking(False)
     return listener
-
-
-def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    return ipaddress.ip_address(address.partition("%")[0])
-
-
-def _local_host(address: str) -> str:
-    bound = _ip(address)
-    if bound.is_unspecified:
-        return "127.0.0.1" if bound.version == 4 else "[::1]"
-    return f"[{address}]" if bound.version == 6 else address

@@ -28,8 +28,8 @@ _OPEN_PATHS = {"/login", "/healthz", *(f"/{path.name}" for path in PAGE.iterdir(
 """What needs no token: the form with its style, and the health check."""
 SESSION_SECONDS = 30 * 24 * 3600
 _SHORTEST_TOKEN = 8
-_MOST_SESSIONS = 1024
-_MOST_NETWORKS = 1024
+_MOST_KEPT = 1024
+"""Sessions, and networks with wrong tries."""
 _FREE_TRIES = 5.0
 _SECONDS_A_TRY = 10.0
 _HEADERS = {
@@ -59,6 +59,7 @@ class Access:
 
     Attributes:
         cookie: The session cookie's name.
+        needed: Whether a token is needed.
 
     Raises:
         ConfigError: The token is short enough to guess, or no header can carry it.
@@ -71,22 +72,17 @@ class Access:
                 'make one with: python -c "import secrets; print(secrets.token_urlsafe())"'
             )
         self.cookie = "ongebd"
-        self._digest = None if token is None else _digest(token)
+        self.needed, self._digest = token is not None, _digest(token or "")
         self._names, self._loopback = frozenset(names), loopback
         self._sessions: OrderedDict[bytes, float] = OrderedDict()
         self._tries: OrderedDict[str, tuple[float, float]] = OrderedDict()  # left, and when that was
-
-    @property
-    def needed(self) -> bool:
-        """Whether a token is needed."""
-        return self._digest is not None
 
     def check(self, token: str, address: str) -> Answer:
         """Compare a token, in constant time; "wait" (without comparing) after too many wrong ones.
 
         Each network has five tries, and another one every ten seconds.
         """
-        if self._digest is None:
+        if not self.needed:
             return "right"
         network, now = _network(address), monotonic()
         left, then = self._tries.get(network, (_FREE_TRIES, now))
@@ -97,7 +93,7 @@ class Access:
             return "right"
         self._tries[network] = left - 1, now
         self._tries.move_to_end(network)
-        if len(self._tries) > _MOST_NETWORKS:
+        if len(self._tries) > _MOST_KEPT:
             self._tries.popitem(last=False)
         return "wrong"
 
@@ -105,7 +101,7 @@ class Access:
         """A new secret, for the cookie of a browser that gave the right token."""
         secret = secrets.token_urlsafe(32)
         self._sessions[_digest(secret)] = monotonic() + SESSION_SECONDS
-        if len(self._sessions) > _MOST_SESSIONS:
+        if len(self._sessions) > _MOST_KEPT:
             self._sessions.popitem(last=False)
         return secret
 
@@ -148,8 +144,6 @@ class Access:
             return PlainTextResponse("The headers are too large.\n", 431, {"Connection": "close"})
         if not self._knows_host(headers.get("host", "")):
             return PlainTextResponse("Unknown host name.\n", 403)
-        if method not in ("GET", "HEAD", "POST"):
-            return PlainTextResponse("Use GET, HEAD or POST.\n", 405, {"Allow": "GET, HEAD, POST"})
         if not _same_origin(headers, method):
             return PlainTextResponse("Requests from other sites are refused.\n", 403)
         if not self.needed or scope["path"] in _OPEN_PATHS or self.has_session(headers):

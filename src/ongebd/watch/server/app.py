@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import html
 import json
 import os
 import stat
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
@@ -34,10 +34,11 @@ from ongebd.watch.server.feed import Feed
 from ongebd.watch.stream import WatchedStream
 from ongebd.watch.watcher import Watcher
 
-_MESSAGES = {
-    "right": "",
-    "wrong": "That is not the token.",
-    "wait": "Too many wrong tokens. Wait ten seconds, then try again.",
+_COOKIE: dict[str, Any] = {"httponly": True, "samesite": "strict"}
+_ANSWERS = {
+    "right": (200, ""),
+    "wrong": (401, "That is not the token."),
+    "wait": (429, "Too many wrong tokens. Wait ten seconds, then try again."),
 }
 _KEEP_FOR_A_DAY = {"Cache-Control": "private, max-age=86400"}
 
@@ -98,21 +99,15 @@ class _Routes:
             return self._form(answer)
         response = RedirectResponse(".", 303)
         if self._access.needed:
-            response.set_cookie(
-                self._access.cookie,
-                self._access.open_session(),
-                max_age=SESSION_SECONDS,
-                httponly=True,
-                samesite="strict",
-                secure=request.url.scheme == "https",
-            )
+            secure, secret = request.url.scheme == "https", self._access.open_session()
+            response.set_cookie(self._access.cookie, secret, SESSION_SECONDS, secure=secure, **_COOKIE)
         return response
 
     async def log_out(self, request: Request) -> Response:
         """End the session."""
         self._access.close_session(request.headers)
         response = Response(status_code=204)
-        response.delete_cookie(self._access.cookie, httponly=True, samesite="strict")
+        response.delete_cookie(self._access.cookie, **_COOKIE)
         return response
 
     async def health(self, request: Request) -> Response:
@@ -145,8 +140,7 @@ class _Routes:
         # A number of another run, or nonsense: the client is told that it lost everything.
         known = run == self._feed.run and number.isascii() and number.isdecimal() and len(number) < 16
         events = self._feed.follow(int(number) if known else -1)
-        headers = {"X-Accel-Buffering": "no"}
-        answer = StreamingResponse(events, media_type="text/event-stream", headers=headers)
+        answer = StreamingResponse(events, 200, {"X-Accel-Buffering": "no"}, "text/event-stream")
         self._viewers += 1
 
         async def counted(scope: Scope, receive: Receive, send: Send) -> None:
@@ -171,14 +165,7 @@ class _Routes:
         status = None if path is None else await asyncio.to_thread(_regular, path)
         if path is None or status is None:
             raise HTTPException(404, "There is no such clip, or it is not kept any more.")
-        return FileResponse(
-            path,
-            headers=_KEEP_FOR_A_DAY,
-            media_type="video/mp4",
-            filename=path.name,
-            stat_result=status,
-            content_disposition_type="inline",
-        )
+        return FileResponse(path, headers=_KEEP_FOR_A_DAY, media_type="video/mp4", stat_result=status)
 
     async def retune(self, request: Request) -> Response:
         """Set a stream's sensitivity: {"sensitivity": 0.1 … 0.9}."""
@@ -201,8 +188,8 @@ class _Routes:
         return stream
 
     def _form(self, answer: str) -> Response:
-        text = self._login.replace("<!--message-->", html.escape(_MESSAGES[answer]))
-        status = {"right": 200, "wrong": 401, "wait": 429}[answer]
+        status, message = _ANSWERS[answer]
+        text = self._login.replace("<!--message-->", message)
         # With no-referrer a browser would send the form with the origin "null", like a form of another site.
         headers = {"Referrer-Policy": "same-origin"} | ({"Retry-After": "10"} if answer == "wait" else {})
         return Response(text, status, headers, media_type="text/html")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-import time
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import asdict
+from itertools import count
 from typing import Any
 
 from ongebd.watch.history import History, KnownBoundary, Place, packed_past, packed_points
@@ -17,9 +17,7 @@ from ongebd.watch.stream import StreamStatus
 from ongebd.watch.watcher import Watcher
 
 BATCHES_A_SECOND = 12
-_STATUS_SECONDS = 1.0
 _KEPT_BATCHES = 60 * BATCHES_A_SECOND
-_KEPT_BYTES = 8 * 1024 * 1024
 
 
 class Feed:
@@ -34,8 +32,7 @@ class Feed:
         self._watcher = watcher
         self._places = {key: stream.history.place for key, stream in watcher.streams.items()}
         self._number = 0
-        self._batches: deque[bytes] = deque()  # the newest has the number `_number`
-        self._bytes = 0
+        self._batches: deque[bytes] = deque(maxlen=_KEPT_BATCHES)  # the newest has the number `_number`
         self._news = asyncio.Event()
         self._closed = False
         self._task: asyncio.Task[None] | None = None
@@ -85,15 +82,12 @@ class Feed:
                 after += 1
 
     async def _gather(self) -> None:
-        status_due = time.monotonic()
-        while True:
+        for tick in count():
             await asyncio.sleep(1 / BATCHES_A_SECOND)
-            everyone = time.monotonic() >= status_due
-            if everyone:
-                status_due = time.monotonic() + _STATUS_SECONDS
-            self._publish(everyone)
+            self._publish(everyone=tick % BATCHES_A_SECOND == 0)
 
-    def _publish(self, everyone: bool) -> None:
+    def _publish(self, *, everyone: bool) -> None:
+        """Make a batch of the news; once a second, `everyone`'s status is in it."""
         content: dict[str, Any] = {"points": {}, "events": [], "states": [], "status": {}}
         for key, stream in self._watcher.streams.items():
             news = stream.history.news(self._places[key])
@@ -109,11 +103,7 @@ class Feed:
             return
         self._number += 1
         data = _json({"q": self._number, "now": self._now(), **content})
-        message = b"id: %s-%d\ndata: %s\n\n" % (self.run.encode(), self._number, data)
-        self._batches.append(message)
-        self._bytes += len(message)
-        while len(self._batches) > _KEPT_BATCHES or self._bytes > _KEPT_BYTES:
-            self._bytes -= len(self._batches.popleft())
+        self._batches.append(b"id: %s-%d\ndata: %s\n\n" % (self.run.encode(), self._number, data))
         self._wake()
 
     def _wake(self) -> None:

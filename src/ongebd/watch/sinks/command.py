@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 from ongebd.errors import ConfigError, OngebdError
@@ -18,6 +19,7 @@ from ongebd.watch.sink import Complain, HubSink
 from ongebd.watch.watcher import Watcher
 
 _AT_ONCE = 2
+_POLL = 0.01
 FIELDS = ("time", "onset", "wall", "score", "stream", "number", "thumbnail", "clip")
 _FIELD = re.compile(r"\{([^{}]*)\}")
 
@@ -42,18 +44,15 @@ class CommandSink(HubSink):
         self._words = _words(line, clips=watcher.clips is not None)
         self._streams, self._seconds = watcher.streams, seconds
         self._fields = {field for word in self._words for field in _FIELD.findall(word)}
-        self._running: set[subprocess.Popen[bytes]] = set()
-        self._lock = threading.Lock()
+        self._late = threading.Event()
         kind = Filmed if "clip" in self._fields else Found
         super().__init__("exec", watcher.hub, (kind,), complain, limit=256, threads=_AT_ONCE)
 
     def handle(self, record: Found | Filmed) -> None:
         """Run the program, and wait for it."""
         found, clip = (record.found, record.path) if isinstance(record, Filmed) else (record, None)
-        picture = None
-        if "thumbnail" in self._fields:
-            picture = self._streams[found.stream].history.picture(found.number)
-        if picture is None:
+        picture = self._streams[found.stream].history.picture(found.number)
+        if picture is None or "thumbnail" not in self._fields:
             self._run(found, "", clip)
             return
         with tempfile.TemporaryDirectory(prefix="ongebd-") as folder:
@@ -63,9 +62,7 @@ class CommandSink(HubSink):
 
     def abandon(self) -> None:
         """Kill the programs that run."""
-        with self._lock:
-            for process in self._running:
-                _kill(process)
+        self._late.set()
 
     def _run(self, found: Found, picture: Path | str, clip: Path | None) -> None:
         numbers = found.boundary.time, found.boundary.onset, found.wall, found.boundary.score
@@ -75,17 +72,14 @@ class CommandSink(HubSink):
         name = Path(command[0]).name
         # Its output goes to stderr. Its session is its own, so that everything in it can be killed.
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, start_new_session=True)
-        with self._lock:
-            self._running.add(process)
-        try:
-            status = process.wait(self._seconds)
-        except subprocess.TimeoutExpired:
+        until = time.monotonic() + self._seconds
+        while (status := process.poll()) is None and time.monotonic() < until and not self._late.wait(_POLL):
+            pass
+        if status is None:
             _kill(process)
             process.wait()
-            raise OngebdError(f"killed {name} after {self._seconds:g} s") from None
-        finally:
-            with self._lock:
-                self._running.discard(process)
+            when = "at the end" if self._late.is_set() else f"after {self._seconds:g} s"
+            raise OngebdError(f"killed {name} {when}")
         if status:
             how = f"status {status}" if status > 0 else f"signal {-status}"
             raise OngebdError(f"{name} ended with {how}")

@@ -18,6 +18,8 @@ from ongebd.watch.records import Clip, Footage, Onset
 from ongebd.watch.sink import Complain, HubSink
 from ongebd.watch.watcher import Watcher
 
+_MOST_WAITING = 8
+"""Clips that may wait to be written; each holds its packets in memory."""
 _LEFT_BEHIND_SECONDS = 60.0
 """A watch that was killed left an unfinished file; a running one finishes it sooner."""
 
@@ -97,7 +99,7 @@ def _using(folder: Path | None) -> AbstractContextManager[None]:
 class PictureSink(HubSink):
     """Writes the picture of each onset into a `CappedFolder`, with its errors."""
 
-    def __init__(self, folder: Path, watcher: Watcher, complain: Complain, most_bytes: int = 1024**3) -> None:
+    def __init__(self, folder: Path, watcher: Watcher, complain: Complain, most_bytes: int = 1 << 30) -> None:
         self._folder = CappedFolder(folder, "thumbnails", ".jpg", most_bytes)
         self._streams = watcher.streams
         super().__init__("thumbnails", watcher.hub, (Onset,), complain, limit=256)
@@ -110,26 +112,15 @@ class PictureSink(HubSink):
 
 
 class ClipSink(HubSink):
-    """Writes the clip of each onset into a `CappedFolder`, with its errors, as MP4.
-
-    Args:
-        limit: Clips that may wait to be written; each holds its packets in memory.
-    """
+    """Writes the clip of each onset into a `CappedFolder`, with its errors, as MP4."""
 
     publishes = True
 
-    def __init__(
-        self,
-        folder: Path,
-        watcher: Watcher,
-        complain: Complain,
-        most_bytes: int = 4 * 1024**3,
-        limit: int = 8,
-    ) -> None:
+    def __init__(self, folder: Path, watcher: Watcher, complain: Complain, most_bytes: int = 4 << 30) -> None:
         self._folder = CappedFolder(folder, "clips", ".mp4", most_bytes)
         self._streams = watcher.streams
         self._late = threading.Event()
-        super().__init__("clips", watcher.footage, (Footage,), complain, limit=limit)
+        super().__init__("clips", watcher.footage, (Footage,), complain, limit=_MOST_WAITING)
 
     def handle(self, record: Footage) -> None:
         """Write one clip, and publish it."""
@@ -143,8 +134,14 @@ class ClipSink(HubSink):
 
     def missed(self, record: Footage) -> None:
         """There is no clip."""
-        self._streams[record.stream].settle_clip(record.onset.number)
+        self._streams[record.onset.stream].settle_clip(record.onset.number)
 
     def abandon(self) -> None:
         """Stop encoding the current clip."""
         self._late.set()
+
+    def tidy(self) -> None:
+        """No more clips will come."""
+        for stream in self._streams.values():
+            for known in stream.history.boundaries():
+                stream.settle_clip(known.onset.number)

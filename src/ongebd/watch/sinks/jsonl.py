@@ -56,8 +56,6 @@ class RecordSink(HubSink):
         self._epochs: dict[str, int] = {}
         self._complete = dict.fromkeys(self._names, False)
         self._out: JsonlWriter | None = None
-        self._boundaries = self._frames_before = 0
-        self._began = 0.0
         self._open()
 
     def handle(self, record: Onset | Found | StateChanged | Dropped | Retuned | Clip | Point) -> None:
@@ -77,7 +75,7 @@ class RecordSink(HubSink):
         (self._out or self._open()).write(*lines)
         self._boundaries += isinstance(record, Found)
 
-    def close(self) -> None:
+    def tidy(self) -> None:
         """Write the end record."""
         try:
             self._close_file(complete=all(self._complete.values()))
@@ -90,9 +88,8 @@ class RecordSink(HubSink):
         self._put_aside()
         self._boundaries, self._frames_before = 0, self._frames()
         self._began = self._watcher.clock.wall()
-        settings = asdict(self._watcher.config)
-        model = self._watcher.model.name
-        header = RunHeader(", ".join(self._names.values()), model, settings, 0, 0, __version__)
+        sources, model = ", ".join(self._names.values()), self._watcher.model.name
+        header = RunHeader(sources, model, asdict(self._watcher.config), 0, 0, __version__)
         with writing(self._path, "--jsonl"):
             self._path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -140,7 +137,6 @@ def check_recordable(path: Path) -> None:
         OngebdError: It can't be read.
     """
     with writing(path, "--jsonl"):
-        other = path.exists() and not path.is_file()
-    if other:
-        what = "a folder" if path.is_dir() else "not a regular file"
-        raise ConfigError(f"--jsonl {printable(str(path))} is {what}; name a file, existing or new")
+        if not path.exists() or path.is_file():
+            return
+    raise ConfigError(f"--jsonl {printable(str(path))} is not a file; name a file, existing or new")

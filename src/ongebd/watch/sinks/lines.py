@@ -13,8 +13,6 @@ from ongebd.watch.records import Dropped, Found, Retuned, StateChanged
 from ongebd.watch.sink import Complain, HubSink
 from ongebd.watch.watcher import Watcher
 
-_SECONDS_BETWEEN_DROPS = 10.0
-
 
 class LineSink(HubSink):
     """Writes lines; those of states, drops and sensitivities begin with `#`.
@@ -33,10 +31,9 @@ class LineSink(HubSink):
         self.reader_gone = threading.Event()
         self._write = write
         self._width = max(len(key) for key in watcher.streams)
-        self._drops: dict[str, Dropped] = {}  # those that were shown last
 
     def handle(self, record: Found | StateChanged | Dropped | Retuned) -> None:
-        """Write its line. Of drops, the first are shown immediately, later ones now and then."""
+        """Write its line."""
         match record:
             case Found(boundary=boundary):
                 score = f"{boundary.score:.{1 if abs(boundary.score) >= 1 else 2}f}"
@@ -48,12 +45,7 @@ class LineSink(HubSink):
             case Retuned():
                 what = f"sensitivity {record.sensitivity:g}"
             case Dropped():
-                before = self._drops.get(record.stream)
-                if before is not None and record.wall - before.wall < _SECONDS_BETWEEN_DROPS:
-                    return
-                self._drops[record.stream] = record
-                new = record.total - (0 if before is None else before.total)
-                frames = f"{new} frame{'s' * (new != 1)}"
+                frames = f"{record.count} frame{'s' * (record.count != 1)}"
                 what = f"can't keep up: dropped {frames} ({record.total} in all); try --fps 8"
         when = datetime.fromtimestamp(record.wall).astimezone().isoformat(" ", "milliseconds")
         mark = "" if isinstance(record, Found) else "# "

@@ -56,7 +56,7 @@ class WebhookSink(HubSink):
             if final or attempt == _TRIES or self.ending.wait(delay):
                 raise OngebdError(f"{self._name}: {problem} ({attempt} {'try' if attempt == 1 else 'tries'})")
 
-    def close(self) -> None:
+    def tidy(self) -> None:
         """Close the connections."""
         self._client.close()
 
