@@ -1,12 +1,15 @@
-"""What the two live measurements share: samples of a process, and the report."""
+"""What the two live measurements share: samples of a process, a client of the page, and the report."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import time
+from collections import Counter
 from pathlib import Path
 
+import httpx
 import numpy as np
 
 from ongebd.common.processor import processor
@@ -20,6 +23,25 @@ def sample(at: float, pid: int) -> tuple[float, ...]:
     files, threads = (len(list((proc / name).iterdir())) for name in ("fd", "task"))
     cpu = (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
     return at, pages * os.sysconf("SC_PAGE_SIZE") / 2**20, files, threads, cpu
+
+
+def view(url: str, seen: Counter[str]) -> None:
+    """Do what the page does until the server ends: load the past, follow the feed, fetch new pictures."""
+    shown = set[str]()
+    with httpx.Client(base_url=url, timeout=httpx.Timeout(10, read=30)) as http:
+        overview = http.get("api/streams").raise_for_status().json()
+        for path in ("", *(f"api/streams/{one['key']}/past" for one in overview["streams"])):
+            http.get(path).raise_for_status()
+        params = {"after": f"{overview['run']}-{overview['q']}"}
+        with http.stream("GET", "api/feed", params=params) as feed:
+            for line in feed.iter_lines():
+                seen["gaps"] += line == "event: gap"
+                seen["messages"] += line.startswith("data: ")
+                for event in json.loads(line[6:])["events"] if '"events"' in line else ():
+                    path = f"api/streams/{event['s']}/thumbnails/{event['n']}"
+                    if path not in shown:
+                        shown.add(path)
+                        seen["pictures"] += http.get(path).status_code == 200
 
 
 def halves_of(samples: list[tuple[float, ...]], settled_at: float) -> list[np.ndarray]:

@@ -18,6 +18,8 @@ from ongebd.cli import main
 from ongebd.cli.watch import WatchOptions
 from ongebd.output.jsonl import read_jsonl
 
+from .conftest import our_threads
+
 QUIET = ["-m", "window-mean", "-q"]
 WALL = 1_795_852_800.25
 GUIDE = Path(__file__).parents[2] / "docs" / "live.md"
@@ -58,7 +60,7 @@ def refused(place, capfd, *arguments):
     said, trouble = capfd.readouterr()
     assert (said, trouble.count("\n")) == ("", 1), trouble
     assert all_of(place) == before
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ongebd")]
+    assert not our_threads()
     return trouble
 
 

@@ -18,7 +18,7 @@ from ongebd.errors import ConfigError
 from ongebd.watch import Dropped, Found, HubSink, Onset, Patience, Point, Retuned, StateChanged, Watcher
 from ongebd.watch.history import Place
 
-from .conftest import QUICK, FixedClock, MadeReader, everything, made_frames, opens, waits
+from .conftest import QUICK, FixedClock, MadeReader, everything, made_frames, opens, our_threads, waits
 
 LIVE = "cam=rtsp://made/1"
 ONCE = replace(QUICK, retries=1, first_delay=0.001, longest_delay=0.001)
@@ -228,7 +228,7 @@ def test_stopping_decides_what_waits_and_leaves_no_thread(light_model):
         records = everything(told)
     assert [type(r).__name__ for r in records[-2:]] == ["Found", "StateChanged"]
     assert (records[-1].state, records[-1].reason) == ("ended", "stopped")
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ongebd")]
+    assert not our_threads()
 
 
 def test_a_watcher_that_never_started_stops_without_a_trace(light_model):

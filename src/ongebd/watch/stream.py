@@ -82,7 +82,7 @@ class WatchedStream:
         hub: Where it publishes its records.
         stall_after: Seconds without a frame before it is stalled; None: never.
         defaults: The model's settings, which turn a τ into a sensitivity.
-        clips: Cuts a clip at each onset; None: there are no clips.
+        clips: Cuts a clip at each onset; None: without clips.
 
     Attributes:
         history: Its last hour.

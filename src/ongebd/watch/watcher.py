@@ -59,7 +59,7 @@ class Watcher:
             oldest is dropped; other sources wait.
         source_fps: Frames a second of a source without timestamps (raw H.264); None takes `config.fps`.
         thumbnails: Whether boundaries have pictures.
-        clips: What a clip contains; None: there are no clips. A `ClipSink` writes them.
+        clips: What a clip contains; None: without clips. A `ClipSink` writes them.
         clock: None takes the machine's.
         opener: Opens sources instead of `VideoReader`.
 
@@ -147,7 +147,7 @@ class Watcher:
             timeout: The most seconds to wait; None: as long as it takes.
 
         Raises:
-            RuntimeError: Something broke that is no source's fault; everything is stopped.
+            RuntimeError: A fault of the program; everything is stopped.
         """
         until = float("inf") if timeout is None else time.monotonic() + timeout
         while not (over := all(stream.over.is_set() for stream in self.streams.values())):

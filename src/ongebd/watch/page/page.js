@@ -35,7 +35,7 @@ const feed = new Feed({
     }
     const notice = byId("notice");
     notice.hidden = cards.size > 0;
-    notice.textContent = "There are no streams.";
+    notice.textContent = "No streams yet.";
     summarise();
   },
 

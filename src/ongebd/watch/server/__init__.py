@@ -47,7 +47,7 @@ def serve(
         names: More host names of the page, such as a proxy's.
 
     Raises:
-        ConfigError: The address is reachable from the network but there is no token, the token is too short,
+        ConfigError: The address is reachable from the network without a token, the token is too short,
             or the port is out of range.
         OngebdError: The address or port is not available.
         MissingExtraError: Starlette or uvicorn is not installed.
@@ -73,7 +73,7 @@ def serve(
         ws="none",
         lifespan="off",
         log_config=None,
-        log_level="error",  # a client's nonsense is no reason for a message
+        log_level="error",  # clients that send nonsense are not worth a message
         access_log=False,
         proxy_headers=False,
         server_header=False,

@@ -137,7 +137,7 @@ class _Routes:
             return PlainTextResponse("Too many viewers.\n", 503, {"Retry-After": "30"})
         after = request.headers.get("last-event-id", request.query_params.get("after", ""))
         run, _, number = after.partition("-")
-        # A number of another run, or nonsense: the client is told that it lost everything.
+        # A number of another run, or nonsense: the client learns that it lost everything.
         known = run == self._feed.run and number.isascii() and number.isdecimal() and len(number) < 16
         events = self._feed.follow(int(number) if known else -1)
         answer = StreamingResponse(events, 200, {"X-Accel-Buffering": "no"}, "text/event-stream")
@@ -164,7 +164,7 @@ class _Routes:
         path = self._stream(request).history.clip(request.path_params["number"])
         status = None if path is None else await asyncio.to_thread(_regular, path)
         if path is None or status is None:
-            raise HTTPException(404, "There is no such clip, or it is not kept any more.")
+            raise HTTPException(404, "Unknown clip, or not kept any more.")
         return FileResponse(path, headers=_KEEP_FOR_A_DAY, media_type="video/mp4", stat_result=status)
 
     async def retune(self, request: Request) -> Response:
@@ -184,7 +184,7 @@ class _Routes:
     def _stream(self, request: Request) -> WatchedStream:
         stream = self._watcher.streams.get(request.path_params["key"])
         if stream is None:
-            raise HTTPException(404, "There is no such stream.")
+            raise HTTPException(404, "Unknown stream.")
         return stream
 
     def _form(self, answer: str) -> Response:

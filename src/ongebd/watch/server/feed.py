@@ -24,7 +24,7 @@ class Feed:
     """The last minute of batches, as bytes that all clients share. It lives in the server's event loop.
 
     A client is a place in that minute, so the memory does not depend on how many there are or how slowly they
-    read. A client that falls behind is told how many batches it lost, and loads the past again.
+    read. A client that falls behind learns how many batches it lost, and loads the past again.
     """
 
     def __init__(self, watcher: Watcher) -> None:
@@ -121,7 +121,7 @@ def _past(start: dict[str, Any], history: History, place: Place) -> bytes:
 
 
 def _event(known: KnownBoundary) -> dict[str, Any]:
-    """What the page is told about a boundary."""
+    """What the page shows of a boundary."""
     onset, found = known.onset, known.found
     event: dict[str, Any] = {
         "s": onset.stream,

@@ -30,7 +30,7 @@ class CommandSink(HubSink):
     The line is split once, as a shell does it; then each {field} in a word is replaced. So no value can
     become a word or a command. The fields are {time} and {onset} (media seconds), {wall} (Unix seconds of the
     decision), {stream}, {number}, {score}; {thumbnail}, a JPEG file that exists while the program runs; and
-    {clip}, the clip's file. Both are empty words if there is no such file.
+    {clip}, the clip's file. Both are empty words without a file.
 
     Args:
         line: The program and its arguments.

@@ -133,7 +133,7 @@ class ClipSink(HubSink):
         self._streams[onset.stream].settle_clip(onset.number, clip)
 
     def missed(self, record: Footage) -> None:
-        """There is no clip."""
+        """The boundary has no clip."""
         self._streams[record.onset.stream].settle_clip(record.onset.number)
 
     def abandon(self) -> None:
