@@ -41,7 +41,8 @@ def view(url: str, seen: Counter[str]) -> None:
                     path = f"api/streams/{event['s']}/thumbnails/{event['n']}"
                     if path not in shown:
                         shown.add(path)
-                        seen["pictures"] += http.get(path).status_code == 200
+                        fetched = http.get(path).status_code == 200
+                        seen["pictures"] += fetched  # other clients count too, meanwhile
 
 
 def halves_of(samples: list[tuple[float, ...]], settled_at: float) -> list[np.ndarray]:
