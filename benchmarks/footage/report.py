@@ -12,6 +12,8 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import ongebd
 from footage.methods import Found
 from footage.scores import Figure, comparison_of
@@ -49,7 +51,8 @@ class Report:
             cells = []
             for moment in ("onset", "centre"):
                 delays = measure_delays(comparison_of(labels, each, moment), 0.5)
-                figures = [None if delays is None else delays.percentile(percent) for percent in (50.0, 90.0)]
+                known = delays is not None and len(delays)
+                figures = np.percentile(delays, [50.0, 90.0]).tolist() if known else [None, None]
                 cells += ["–" if value is None else f"{round(value, 2) + 0.0:+.2f}" for value in figures]
             lines.append([name, *(cell.replace("-", "−") for cell in cells)])
         self.table(head, ["", "onset known, median", "p90", "centre decided, median", "p90"], lines)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 import numpy.typing as npt
 from av import VideoFrame
@@ -24,50 +22,19 @@ class FrameError(FeatureError, ValueError):
     """A picture of the wrong type or shape."""
 
 
-class Backbone(Protocol):
-    """A stateless function from pictures to features, safe to call from several threads."""
+class Backbone:
+    """A stateless function from pictures to features, safe to call from several threads.
 
-    @property
-    def name(self) -> str:
-        """The name under which the registry knows it."""
+    Anything with these attributes, `crop` and `embed` will do. A subclass needs only `_embed`.
 
-    @property
-    def dim(self) -> int:
-        """Numbers in a feature, D."""
-
-    @property
-    def input_size(self) -> int:
-        """Height and width S, in pixels, of the pictures that `embed` takes."""
-
-    @property
-    def view(self) -> View:
-        """How a reader should resize pictures, so that `crop` need only cut."""
-
-    @property
-    def resize_size(self) -> int:
-        """Length of the shorter side, in pixels, of a picture resized like that."""
-
-    @property
-    def identity(self) -> str:
-        """Name and weights, `"efficientnet_lite0@93756ab5d121"`: features compare only if these agree."""
-
-    def crop(self, rgb: ImageU8) -> ImageU8:
-        """Make an upright picture (height, width, 3) of any size into one (S, S, 3) for `embed`.
-
-        Raises:
-            FrameError: Another type or shape.
-        """
-
-    def embed(self, frames: FramesU8) -> Features:
-        """Features (N, D) of pictures (N, S, S, 3), RGB, not normalised; N may be 0.
-
-        Raises:
-            FrameError: Another type or shape.
-        """
-
-
-class NetworkBackbone:
-    """What backbones share. It cuts the centre out of a resized picture. For the arguments see `Backbone`."""
+    Attributes:
+        name: The name under which the registry knows it.
+        identity: Name and weights, `"efficientnet_lite0@93756ab5d121"`: features compare only if these agree.
+        dim: Numbers in a feature, D.
+        input_size: Height and width S, in pixels, of the pictures that `embed` takes.
+        resize_size: Length of the shorter side, in pixels, of a picture resized like that.
+        view: How a reader should resize pictures, so that `crop` need only cut.
+    """
 
     def __init__(self, name: str, identity: str, dim: int, input_size: int, resize_size: int) -> None:
         self.name, self.identity, self.dim = name, identity, dim
@@ -78,31 +45,31 @@ class NetworkBackbone:
         return f"<backbone {self.identity}: {self.dim} numbers a frame>"
 
     def crop(self, rgb: ImageU8) -> ImageU8:
-        """See `Backbone`."""
+        """Make an upright picture (height, width, 3) of any size into one (S, S, 3) for `embed`.
+
+        Raises:
+            FrameError: Another type or shape.
+        """
         return resize_and_crop(rgb, self.resize_size, self.input_size)
 
     def embed(self, frames: FramesU8) -> Features:
-        """See `Backbone`."""
-        frames = check_frames(frames, self.input_size)
-        return self._embed(frames) if len(frames) else np.empty((0, self.dim), np.float32)
+        """Features (N, D) of pictures (N, S, S, 3), RGB, not normalised; N may be 0.
+
+        Raises:
+            FrameError: Another type or shape.
+        """
+        frames, size = np.asarray(frames), self.input_size
+        if frames.dtype != np.uint8 or frames.ndim != 4 or frames.shape[1:] != (size, size, 3):
+            raise FrameError(
+                f"embed: frames are {frames.dtype} of shape {frames.shape}, wanted uint8 of shape"
+                f" (N, {size}, {size}, 3), RGB; call crop first"
+            )
+        return (
+            self._embed(np.ascontiguousarray(frames)) if len(frames) else np.empty((0, self.dim), np.float32)
+        )
 
     def _embed(self, frames: FramesU8) -> Features:
         raise NotImplementedError
-
-
-def check_frames(frames: FramesU8, size: int) -> FramesU8:
-    """The pictures (N, size, size, 3), contiguous.
-
-    Raises:
-        FrameError: They have another type or shape.
-    """
-    frames = np.asarray(frames)
-    if frames.dtype != np.uint8 or frames.ndim != 4 or frames.shape[1:] != (size, size, 3):
-        raise FrameError(
-            f"embed: frames are {frames.dtype} of shape {frames.shape}, wanted uint8 of shape"
-            f" (N, {size}, {size}, 3), RGB; call crop first"
-        )
-    return np.ascontiguousarray(frames)
 
 
 def resize_and_crop(rgb: ImageU8, resize_size: int, input_size: int) -> ImageU8:

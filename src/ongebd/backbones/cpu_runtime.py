@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.backbones.base import Backbone, Features, FramesU8, NetworkBackbone
+from ongebd.backbones.base import Backbone, Features, FramesU8
 from ongebd.backbones.onnx_backbone import WEIGHTS, OnnxBackbone, WholePicture, by_onnxruntime
 from ongebd.errors import ConfigError, MissingExtraError
 
@@ -122,7 +122,7 @@ class GraphBackbone(OnnxBackbone):
         check_runtime(runtime, precision)
         self._graph = _graph_of(like)
         identity = like.identity + ("" if precision == "float32" else f"+{precision}")
-        NetworkBackbone.__init__(self, like.name, identity, like.dim, like.input_size, like.resize_size)
+        Backbone.__init__(self, like.name, identity, like.dim, like.input_size, like.resize_size)
         self.runtime, self.precision, self.threads = runtime, precision, threads
         self._opening = threading.Lock()
 

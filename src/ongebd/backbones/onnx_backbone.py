@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.backbones.base import Backbone, Features, FramesU8, NetworkBackbone, squash
+from ongebd.backbones.base import Backbone, Features, FramesU8, squash
 from ongebd.types import ImageU8
 from ongebd.video.picture import Squash
 
@@ -27,7 +27,7 @@ LUMA = 56
 _RED, _GREEN, _BLUE = 0.299, 0.587, 0.114
 
 
-class OnnxBackbone(NetworkBackbone):
+class OnnxBackbone(Backbone):
     """A backbone with its weights in `weights/NAME.onnx` and their description in `weights/NAME.json`.
 
     The first `embed` opens the file. Several threads may use one object: with `threads=1` each call computes
@@ -85,7 +85,7 @@ def by_onnxruntime(graph: Path | bytes, threads: int) -> Callable[[FramesU8], Fe
     return lambda frames: session.run(["features"], {"frames": frames})[0]
 
 
-class WholePicture(NetworkBackbone):
+class WholePicture(Backbone):
     """Squashes the whole picture to the network's square. A centre crop would miss people at the sides.
 
     The feature is the network's (1280 numbers of EfficientNet-Lite0), then the luma of the same picture at

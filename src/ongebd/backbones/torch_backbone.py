@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from ongebd.backbones.base import Features, FramesU8, NetworkBackbone
+from ongebd.backbones.base import Backbone, Features, FramesU8
 from ongebd.errors import ConfigError
 
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -24,7 +24,7 @@ _MEAN = (0.485, 0.456, 0.406)
 _STD = (0.229, 0.224, 0.225)
 
 
-class TorchBackbone(NetworkBackbone):
+class TorchBackbone(Backbone):
     """A PyTorch network that takes normalised pictures (N, 3, S, S) and gives features (N, D).
 
     Several threads may use one object. On the CPU each call computes in `threads` threads. In float32 on a

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 from av.video.frame import VideoFrame
 from av.video.reformatter import Interpolation
 
-from ongebd.backbones.base import Features, FrameError, FramesU8
+from ongebd.backbones.base import Backbone, Features, FrameError, FramesU8
 from ongebd.types import Feature, ImageU8
-from ongebd.video.picture import Fit, View
 
 
-@dataclass(frozen=True, slots=True)
-class Pictures:
-    """A backbone (`ongebd.backbones.Backbone`) whose feature is the picture itself, squeezed to one size.
+class Pictures(Backbone):
+    """A backbone whose feature is the picture itself, squeezed to one size.
 
     Every number is a pixel's plus one, so that a black picture is not a vector of norm zero, which from a
     network would mean broken weights; `picture_of` subtracts the one.
@@ -33,34 +28,11 @@ class Pictures:
         height: Pixels.
     """
 
-    width: int
-    height: int
-    name: ClassVar[str] = "pictures"
-
-    @property
-    def identity(self) -> str:
-        """Name and size."""
-        return f"pictures@{self.width}x{self.height}"
-
-    @property
-    def dim(self) -> int:
-        """Numbers in a picture."""
-        return self.width * self.height * 3
-
-    @property
-    def input_size(self) -> int:
-        """Pixels of the shorter side."""
-        return min(self.width, self.height)
-
-    @property
-    def resize_size(self) -> int:
-        """Twice that: a decoder's own resizing leaves enough to squeeze well."""
-        return 2 * self.input_size
-
-    @property
-    def view(self) -> View:
-        """That, the shape kept."""
-        return Fit(self.resize_size)
+    def __init__(self, width: int, height: int) -> None:
+        self.width, self.height = width, height
+        shorter = min(width, height)
+        # Twice that: a decoder's own resizing leaves enough to squeeze well.
+        super().__init__("pictures", f"pictures@{width}x{height}", width * height * 3, shorter, 2 * shorter)
 
     def crop(self, rgb: ImageU8) -> ImageU8:
         """The whole picture, uint8, (height, width, 3), each new pixel the mean of those that it covers."""

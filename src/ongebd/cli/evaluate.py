@@ -11,7 +11,7 @@ from ongebd.cli.terminal import Progress
 from ongebd.common.text import printable
 from ongebd.data.labels import read_ids, read_labels
 from ongebd.data.predictions import read_predictions
-from ongebd.lab.evaluation.evaluation import EvaluationConfig, step_count
+from ongebd.lab.evaluation.evaluation import STEPS, EvaluationConfig
 from ongebd.lab.evaluation.evaluation import evaluate as run_evaluation
 from ongebd.lab.evaluation.report import REPORT_FILES, check_folder, write_report
 from ongebd.lab.evaluation.report_tables import headline, report_tables
@@ -83,7 +83,7 @@ def evaluate(
     second = None if compare is None else read_predictions(compare, unit=unit).at(score)
 
     with Progress() as progress:
-        total, done = step_count(label_set, 1 if second is None else 2), count(1)
+        total, done = len(STEPS) * (1 if second is None else 2), count(1)
         evaluation = run_evaluation(
             label_set,
             first,

@@ -95,7 +95,7 @@ def _read_jsonl(path: Path, *, folder: bool) -> PredictionSet:
         notes.append(
             f"{count_of(cut)} whose detection was cut short (no end record, or it says so), scored as is"
         )
-    made_by = dict(Counter(run.method for run in runs.values() if run.method))
+    made_by = dict(Counter(run.method for run in runs.values() if run.method).most_common())
     return PredictionSet(videos, str(path), "ongebd-jsonl", fingerprint, notes=tuple(notes), made_by=made_by)
 
 

@@ -264,8 +264,7 @@ def _check(feature: Feature, frame: Frame, name: str) -> None:
     if 0.0 < largest < _LARGEST:
         return
     where = f"{name}: frame {frame.index} at {float(frame.time):.3f} s"
-    if largest == 0.0:
-        raise FeatureError(f"{where}: the feature has norm zero; check the backbone's weights")
-    if not np.isfinite(largest):
-        raise FeatureError(f"{where}: the feature has NaN or infinity in it; check the backbone's weights")
-    raise FeatureError(f"{where}: the feature reaches {largest:.3g}, more than float16 holds")
+    if np.isfinite(largest) and largest > 0:
+        raise FeatureError(f"{where}: the feature reaches {largest:.3g}, more than float16 holds")
+    what = "norm zero" if largest == 0.0 else "NaN or infinity in it"
+    raise FeatureError(f"{where}: the feature has {what}; check the backbone's weights")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from sys import float_info
 from typing import Self
@@ -34,15 +34,6 @@ class StoreHeader:
     fps: float
     sampling: str = ""
     format: int = FORMAT
-
-    def difference(self, other: StoreHeader) -> str | None:
-        """How `other` differs, in words; None if it doesn't."""
-        differing = [
-            f"{field.name} {getattr(self, field.name)!r}, not {getattr(other, field.name)!r}"
-            for field in fields(self)
-            if getattr(self, field.name) != getattr(other, field.name)
-        ]
-        return "; ".join(differing) or None
 
     def to_json(self) -> str:
         """One JSON object over several lines."""
@@ -118,24 +109,14 @@ class Index:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._read: tuple[int, int] | None = None
-        self._size = 0  # bytes of the whole lines
-        self.records: dict[str, Record] = {}
-        self.refresh()
+        self.read()
 
-    def refresh(self) -> None:
-        """Read the file again if it changed."""
-        try:
-            status = self._path.stat()
-        except FileNotFoundError:
-            return
-        stamp = (status.st_size, status.st_mtime_ns)
-        if stamp == self._read:
-            return
-        data = self._path.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        records: dict[str, Record] = {}
-        for number, line in enumerate(whole.splitlines(), start=1):
+    def read(self) -> None:
+        """Read the file."""
+        data = self._path.read_bytes() if self._path.exists() else b""
+        self._size = data.rfind(b"\n") + 1  # bytes of the whole lines
+        self.records: dict[str, Record] = {}
+        for number, line in enumerate(data[: self._size].splitlines(), start=1):
             try:
                 record = Record.from_line(line)
             except (ValueError, TypeError, RecursionError):
@@ -143,10 +124,9 @@ class Index:
                     f"{self._path}, line {number}: damaged; restore the file from a copy, or delete this and"
                     " all later lines and extract those videos again"
                 ) from None
-            if record.id in records:
+            if record.id in self.records:
                 raise StoreError(f"{self._path}, line {number}: {record.id!r} occurs twice")
-            records[record.id] = record
-        self.records, self._size, self._read = records, len(whole), stamp
+            self.records[record.id] = record
 
     def append(self, record: Record) -> None:
         """Write a line after the last whole one to the disk; after an OSError the file is as before."""
@@ -154,4 +134,3 @@ class Index:
         write_at(self._path, self._size, line)
         self._size += len(line)
         self.records[record.id] = record
-        self._read = None

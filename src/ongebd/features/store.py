@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import numpy.typing as npt
 
+from ongebd.common.settings import differences
 from ongebd.common.text import public_name
 from ongebd.common.writing import write_whole
 from ongebd.errors import StoreError, os_errors
@@ -144,9 +145,8 @@ class FeatureStore:
         if not (path / _HEADER).exists():
             return cls.create(path, backbone=backbone, dim=dim, fps=fps, sampling=sampling)
         store = cls.open(path)
-        difference = store.header.difference(StoreHeader(backbone, dim, float(fps), sampling))
-        if difference is not None:
-            raise store._error(f"holds other features ({difference}); name another folder with --out")
+        if found := differences(store.header, StoreHeader(backbone, dim, float(fps), sampling)):
+            raise store._error(f"holds other features ({found}); name another folder with --out")
         return store
 
     def __repr__(self) -> str:
@@ -183,7 +183,7 @@ class FeatureStore:
 
     def refresh(self) -> None:
         """See what another process has added."""
-        self._index.refresh()
+        self._index.read()
 
     def add(
         self,
@@ -243,7 +243,7 @@ class FeatureStore:
             if self._lock is None:
                 raise self._error("another process is writing to it; wait for it, or name another folder")
             (self.path / _INDEX).touch()
-        self._index.refresh()
+        self._index.read()
 
     def close(self) -> None:
         """Let another process write. Reading still works."""

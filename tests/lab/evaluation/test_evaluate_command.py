@@ -119,7 +119,7 @@ def test_the_report_can_be_read_and_its_pictures_are_there(files: dict[str, Path
         assert not [part for part in parts if part not in text]
         assert "human" not in text.lower()  # annotators need not be people
     names = {file.name for file in files["report"].iterdir()}
-    pictures = {"f1_against_threshold.png", "f1_against_allowed_delay.png", "delays.png"}
+    pictures = {"f1_against_threshold.png", "f1_against_allowed_delay.png"}
     assert names == pictures | {"report.md", "report.json"}
     assert all((files["report"] / name).read_bytes().startswith(PNG) for name in pictures)
 
@@ -130,7 +130,7 @@ def test_onsets_are_scored_where_asked_and_the_report_says_so(files: dict[str, P
     assert found["delay"]["median"] is None
     assert found["delay"]["why_none"] == "the predictions do not say when each onset was known"
     assert "why_none" in found["f1_within_delay"]
-    assert not (files["report"] / "delays.png").exists()
+    assert not (files["report"] / "f1_against_allowed_delay.png").exists()
     text = (files["report"] / "report.md").read_text()
     assert "the onset" in text
     assert "the centre" not in text
@@ -151,7 +151,7 @@ def test_predictions_without_decisions_have_no_delay_and_say_why(files: dict[str
     found = report(files, predictions="run2.json")
     assert found["delay"]["median"] is None
     assert "do not say when" in found["delay"]["why_none"]
-    assert not (files["report"] / "delays.png").exists()
+    assert not (files["report"] / "f1_against_allowed_delay.png").exists()
     assert found["predictions"]["unknown_ids"] == ["stranger"]
 
 
@@ -362,7 +362,7 @@ def test_a_full_standard_output_is_said_in_one_line_beside_a_whole_report(files:
 
 def test_a_second_report_leaves_nothing_of_the_first(files: dict[str, Path]) -> None:
     report(files)
-    assert (files["report"] / "delays.png").exists()
+    assert (files["report"] / "f1_against_allowed_delay.png").exists()
     (files["report"] / "notes.txt").write_text("mine")
     report(files, predictions="run2.json")
     names = {file.name for file in files["report"].iterdir()}

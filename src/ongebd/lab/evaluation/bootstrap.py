@@ -7,7 +7,7 @@ floor, are paired.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,7 @@ from ongebd.lab.evaluation.counts import Counts, Scores
 _CHUNK = 2_000_000  # elements of the table of weights
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """A 95 % interval: the percentiles 2.5 and 97.5 of the bootstrap samples."""
 
     low: float

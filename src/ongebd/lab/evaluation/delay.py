@@ -7,13 +7,11 @@ time. It is negative when a system decides before the moment that the annotator 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ongebd.data.numbers import FloatArray
 from ongebd.lab.evaluation.comparison import Comparison
-from ongebd.lab.evaluation.counts import Counts, IntArray, Scores
+from ongebd.lab.evaluation.counts import Counts, Scores
 from ongebd.lab.evaluation.matching import greedy_match
 
 DELAY_TOLERANCE = 0.5
@@ -23,40 +21,21 @@ ALLOWED_DELAYS = (0.0, 0.1, 0.25, 0.5, 1.0)
 """Seconds."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Delays:
-    """The delays of all matched detections.
+def measure_delays(comparison: Comparison, tolerance: float = DELAY_TOLERANCE) -> FloatArray | None:
+    """The delay of each matched detection in seconds, shape (M,), at the absolute tolerance.
 
-    Attributes:
-        seconds: decided − matched boundary, shape (M,).
-        video: The video of each, shape (M,).
-        tolerance: Of the matching, in seconds.
-    """
-
-    seconds: FloatArray
-    video: IntArray
-    tolerance: float
-
-    def percentile(self, percent: float) -> float | None:
-        """A percentile of the delays, in seconds; None if nothing was matched."""
-        return float(np.percentile(self.seconds, percent)) if len(self.seconds) else None
-
-
-def measure_delays(comparison: Comparison, tolerance: float = DELAY_TOLERANCE) -> Delays | None:
-    """The delay of each matched detection, against the annotator that the rule chooses at the tolerance.
-
-    None if the predictions don't contain the times of their decisions.
+    Detections are matched with the annotator that the rule chooses. None if the predictions don't contain the
+    times of their decisions.
     """
     if comparison.decided is None:
         return None
     chosen = comparison.count(comparison.absolute_tolerances([tolerance])).annotator[:, 0]
-    delays, owner = [], []
+    delays = []
     for video, annotator in enumerate(chosen):
         marks, known = comparison.annotators[video][annotator], comparison.decided[video]
         for mark, detection in greedy_match(marks, comparison.detections[video], tolerance):
             delays.append(float(known[detection] - marks[mark]))
-            owner.append(video)
-    return Delays(np.array(delays, dtype=np.float64), np.array(owner, dtype=np.int64), tolerance)
+    return np.array(delays, dtype=np.float64)
 
 
 def count_within_delay(comparison: Comparison, tolerance: float = DELAY_TOLERANCE) -> Counts | None:

@@ -20,20 +20,16 @@ from ongebd.lab.evaluation.bootstrap import Interval, resampled_scores
 from ongebd.lab.evaluation.ceiling import Ceiling, each_annotator, most_consistent_annotator
 from ongebd.lab.evaluation.comparison import Comparison, Missing, check_min_consistency, compare
 from ongebd.lab.evaluation.counts import Scores
-from ongebd.lab.evaluation.delay import Delays, count_within_delay, measure_delays, watched_hours
+from ongebd.lab.evaluation.delay import count_within_delay, measure_delays, watched_hours
 from ongebd.lab.evaluation.figures import FIGURES, count_all, figure_values
-from ongebd.lab.evaluation.floors import (
-    Floor,
-    clock_floor,
-    clock_periods,
-    clock_times,
-    random_floor,
-    uniform_floor,
-)
+from ongebd.lab.evaluation.floors import Floor, clock_floor, clock_times, random_floor, uniform_floor
 from ongebd.lab.evaluation.relative_distance import THRESHOLDS, RelativeDistance, relative_distance
 
 Progress = Callable[[str], None]
-"""Called with the name of each step when it is done."""
+"""Called with the name of each of the `STEPS` when it is done."""
+
+STEPS = ("scores", "floors", "annotator ceiling", "bootstrap")
+"""Of each system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +94,7 @@ class SystemResult:
         clock_within_delay: F1 of the clock (best at 0.5 s) at each allowed delay and without a limit, (6,).
         humans: Annotators against the others; empty if no video has two.
         skill: By figure.
-        delays: None without times of decisions, like `within_delay` and its samples.
+        delays: Of each match, in seconds; None without times of decisions, like `within_delay`.
         within_delay: Scores at each allowed delay and without a limit, (6,).
         within_delay_samples: (B, 6).
         hours: Hours watched.
@@ -115,7 +111,7 @@ class SystemResult:
     clock_within_delay: FloatArray
     humans: tuple[Ceiling, ...]
     skill: dict[str, Skill]
-    delays: Delays | None
+    delays: FloatArray | None
     within_delay: Scores | None
     within_delay_samples: Scores | None
     hours: float
@@ -189,12 +185,6 @@ def evaluate(
     return Evaluation(labels, config, min_consistency, systems, differences)
 
 
-def step_count(labels: LabelSet, systems: int) -> int:
-    """How often `evaluate` calls `progress`, at most: for a progress bar."""
-    everything = compare(labels, PredictionSet(), min_consistency=None)
-    return systems * (4 + len(clock_periods(everything)))
-
-
 def _evaluate_system(
     labels: LabelSet,
     predictions: PredictionSet,
@@ -208,14 +198,14 @@ def _evaluate_system(
         labels, predictions.in_seconds(labels), min_consistency=min_consistency, missing=config.missing
     )
     counts, hours = count_all(comparison), watched_hours(comparison)
-    progress("scores")
+    progress(STEPS[0])
     within = count_within_delay(comparison)
-    clock = clock_floor(comparison, lambda: progress("clock floor"))
+    clock = clock_floor(comparison)
     floors = (clock, uniform_floor(comparison), random_floor(comparison, config.seed))
-    progress("floors")
+    progress(STEPS[1])
     ceilings = each_annotator(comparison), most_consistent_annotator(comparison, labels)
     humans = tuple(ceiling for ceiling in ceilings if ceiling is not None)
-    progress("annotator ceiling")
+    progress(STEPS[2])
 
     players = {"system": counts}
     if within is not None:
@@ -226,7 +216,7 @@ def _evaluate_system(
         floor = best_floor(floors, figure)
         players[_floor_key(floor, figure)] = floor.figures[figure].counts
     samples, hour_samples = resampled_scores(players, config.resamples, config.seed, hours)
-    progress("bootstrap")
+    progress(STEPS[3])
 
     ticks = [clock_times(length, clock.figures["absolute 0.5"].period) for length in comparison.limits]
     clock_within = count_within_delay(comparison.with_detections(ticks, decided=ticks))

@@ -6,7 +6,7 @@ period is chosen on the labels that are scored, which is generous to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,8 +85,8 @@ def clock_periods(comparison: Comparison) -> Sequence[float]:
     return [period for period in PERIODS if period < longest] or PERIODS[:1]
 
 
-def clock_floor(comparison: Comparison, tick: Callable[[], None] = lambda: None) -> Floor:
-    """The clock at its best period by each figure; `tick` is called after each period, for a progress bar."""
+def clock_floor(comparison: Comparison) -> Floor:
+    """The clock at its best period by each figure."""
     best: dict[str, FloorFigure] = {}
     curve: FloatArray = np.zeros(0)
     for period in clock_periods(comparison):
@@ -97,7 +97,6 @@ def clock_floor(comparison: Comparison, tick: Callable[[], None] = lambda: None)
             if figure not in best or value > best[figure].f1:
                 best[figure] = FloorFigure(float(value), f"every {period:g} s", counts, period)
                 curve = f1 if figure == "average" else curve
-        tick()
     return Floor("clock", best, curve)
 
 

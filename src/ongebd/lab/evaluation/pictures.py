@@ -1,4 +1,4 @@
-"""The pictures of a report: F1 against threshold, F1 against allowed delay, a histogram of delays."""
+"""The pictures of a report: F1 against threshold and against allowed delay."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from ongebd.common.lettering import lettering
 from ongebd.common.text import shortened
 from ongebd.data.numbers import videos
 from ongebd.lab.evaluation.ceiling import ceiling_name
-from ongebd.lab.evaluation.delay import ALLOWED_DELAYS, DELAY_TOLERANCE, Delays
+from ongebd.lab.evaluation.delay import ALLOWED_DELAYS, DELAY_TOLERANCE
 from ongebd.lab.evaluation.relative_distance import THRESHOLDS
 from ongebd.lab.evaluation.report_tables import system_names
 from ongebd.lab.evaluation.report_values import Values, systems_in
@@ -28,16 +26,16 @@ _STYLES: tuple[Style, ...] = (("#0072B2", "o", "-"), ("#D55E00", "s", "--"))
 _FLOORS = {"clock": ("#E69F00", "--"), "uniform": ("#999999", "-."), "random": ("#999999", ":")}
 _CEILING = "#009E73"
 
-PICTURES = ("f1_against_threshold.png", "f1_against_allowed_delay.png", "delays.png")
+PICTURES = ("f1_against_threshold.png", "f1_against_allowed_delay.png")
 """All that a report may have."""
 
 
-def draw_pictures(report: Values, delays: Sequence[Delays | None]) -> dict[str, bytes]:
-    """PNG files by name; those of the delay only if a system has times of decisions."""
+def draw_pictures(report: Values) -> dict[str, bytes]:
+    """PNG files by name; that of the delay only if a system has times of decisions."""
     with lettering(10):
         figures = [_threshold_figure(report)]
-        if any(each is not None for each in delays):
-            figures += [_allowed_delay_figure(report), _delay_histogram(report, delays)]
+        if any("rows" in system["f1_within_delay"] for system in systems_in(report)):
+            figures.append(_allowed_delay_figure(report))
         return {name: _png(figure) for name, figure in zip(PICTURES, figures, strict=False)}
 
 
@@ -61,7 +59,7 @@ def _axes(report: Values, title: str, x: str, y: str, detail: str = "") -> tuple
     return figure, axes
 
 
-def _legend(axes: Axes, place: Literal["lower right", "upper left", "upper right"]) -> None:
+def _legend(axes: Axes, place: Literal["lower right", "upper left"]) -> None:
     axes.legend(fontsize=8, loc=place, frameon=True, framealpha=0.9, edgecolor="none")
 
 
@@ -123,32 +121,4 @@ def _allowed_delay_figure(report: Values) -> Figure:
     axes.set_xticks(list(places), [*(f"{seconds:g}" for seconds in ALLOWED_DELAYS), "no limit"])
     axes.set_ylim(0, 1.02)
     _legend(axes, "upper left")
-    return figure
-
-
-def _delay_histogram(report: Values, delays: Sequence[Delays | None]) -> Figure:
-    figure, axes = _axes(
-        report,
-        "When the boundaries were decided",
-        "decided − annotated boundary (seconds; below 0: before the annotated moment)",
-        "matched detections",
-        f"; matched at ± {DELAY_TOLERANCE:g} s",
-    )
-    known = [each.seconds for each in delays if each is not None]
-    everything = np.concatenate([[-DELAY_TOLERANCE, DELAY_TOLERANCE], *known])
-    first, last = int(np.floor(everything.min() * 10)), int(np.floor(everything.max() * 10)) + 1
-    bins = [step / 10 for step in range(first, last + 1)]
-    for (name, _, (colour, _, line)), each in zip(_systems(report), delays, strict=True):
-        if each is None:
-            continue
-        label = f"{name} (n = {len(each.seconds)})"
-        axes.hist(
-            each.seconds, bins=bins, color=colour, alpha=0.55, edgecolor="white", linewidth=0.5, label=label
-        )
-        if (median := each.percentile(50)) is not None:
-            axes.axvline(median, color=colour, linestyle=line, label=f"median {median:+.2f} s")
-    axes.axvline(0, color="black", linewidth=1)
-    axes.margins(y=0.3)  # room for the legend
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    _legend(axes, "upper right")
     return figure

@@ -31,7 +31,7 @@ def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
         ConfigError: The folder can't be made or written to.
     """
     report = report_values(evaluation)
-    pictures = draw_pictures(report, [system.delays for system in evaluation.systems])
+    pictures = draw_pictures(report)
     parts = ["# Evaluation of event boundaries", escaped(headline(report)) + "."]
     parts += map(markdown_section, report_tables(report))
     parts += [f"![{Path(name).stem.replace('_', ' ')}]({name})" for name in pictures]

@@ -69,13 +69,9 @@ def _scope_of_system(system: Values, settings: Values) -> list[tuple[str, str]]:
     rule = "no filter" if least is None else f"f1_consis_avg below {least:g}"
     missing = "counted as missed" if settings["missing"] == "count" else "left out"
     source = predictions["file"] or "given as values"
-    made_by = sorted(predictions["made_by"].items(), key=lambda item: -item[1])
-    methods = [f"{method} ({videos(count)})" for method, count in made_by[:5]]
-    if len(made_by) > 5:
-        methods.append(f"and {len(made_by) - 5} other methods or settings")
     return [
         ("predictions", f"{source} ({predictions['kind']}), the {system['scored']} scored"),
-        *(("found by", method) for method in methods),
+        *(("found by", f"{method} ({videos(n)})") for method, n in predictions["made_by"].items()),
         (
             "ids matched",
             f"{predictions['matched_exactly']} exactly, {predictions['matched_by_pattern']} by pattern, "

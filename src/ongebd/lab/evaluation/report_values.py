@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from ongebd import __version__
 from ongebd.data.numbers import FloatArray
 from ongebd.lab.evaluation.bootstrap import Interval
@@ -50,10 +52,7 @@ def report_values(evaluation: Evaluation) -> Values:
     }
     if evaluation.differences:
         values["other"] = _system(evaluation.systems[1])
-        values["difference"] = {
-            figure: asdict(each) | {"interval": _interval(each.interval)}
-            for figure, each in evaluation.differences.items()
-        }
+        values["difference"] = {figure: asdict(each) for figure, each in evaluation.differences.items()}
     return values
 
 
@@ -107,10 +106,7 @@ def _system(system: SystemResult) -> Values:
             }
             for human in system.humans
         },
-        "skill": {
-            figure: asdict(skill) | {"interval": _interval(skill.interval)}
-            for figure, skill in system.skill.items()
-        },
+        "skill": {figure: asdict(skill) for figure, skill in system.skill.items()},
         "delay": _delay(system, unmeasured),
         "f1_within_delay": _within_delay(system, unmeasured),
     }
@@ -139,7 +135,7 @@ def _relative(system: SystemResult) -> Values:
     average = figure_values(system.scores.f1)["average"]
     drawn = figure_values(system.samples.f1)["average"]
     return _rows(THRESHOLDS, system.scores, system.samples) | {
-        "average": {"f1": float(average), "f1_interval": _interval(Interval.of(drawn))}
+        "average": {"f1": float(average), "f1_interval": Interval.of(drawn)}
     }
 
 
@@ -149,21 +145,17 @@ def _absolute(system: SystemResult) -> Values:
     drawn = false_alarms_per_hour(system.samples, system.hour_samples[:, None])[:, ABSOLUTE_PART]
     for row, value, samples in zip(rows.values(), alarms, drawn.T, strict=True):
         row["false_alarms_per_hour"] = float(value) if value == value else None  # NaN is not JSON
-        row["false_alarms_per_hour_interval"] = _interval(Interval.of(samples))
+        row["false_alarms_per_hour_interval"] = Interval.of(samples)
     return rows
 
 
 def _delay(system: SystemResult, unmeasured: str) -> Values:
     delays = system.delays
-    if delays is None:
-        return {"n": 0, "median": None, "p95": None, "why_none": unmeasured}
-    return {
-        "n": len(delays.seconds),
-        "tolerance": delays.tolerance,
-        "median": delays.percentile(50),
-        "p95": delays.percentile(95),
-        "why_none": None if len(delays.seconds) else "no detection matches a boundary",
-    }
+    if delays is None or not len(delays):
+        why = unmeasured if delays is None else "no detection matches a boundary"
+        return {"n": 0, "median": None, "p95": None, "why_none": why}
+    median, p95 = np.percentile(delays, [50, 95]).tolist()
+    return {"n": len(delays), "tolerance": DELAY_TOLERANCE, "median": median, "p95": p95, "why_none": None}
 
 
 def _within_delay(system: SystemResult, unmeasured: str) -> Values:
@@ -182,8 +174,7 @@ def _rows(names: Sequence[object], scores: Scores, samples: Scores | None, first
             each: float(getattr(scores, each)[column]) for each in ("f1", "precision", "recall")
         }
         for each in ("f1", "precision", "recall"):
-            drawn = None if samples is None else Interval.of(getattr(samples, each)[:, column])
-            row[f"{each}_interval"] = _interval(drawn)
+            row[f"{each}_interval"] = samples and Interval.of(getattr(samples, each)[:, column])
         row |= {each: int(getattr(scores, each)[column]) for each in ("tp", "positives", "detections")}
     return rows
 
@@ -194,7 +185,3 @@ def _curve(f1: FloatArray) -> Values:
 
 def _by(names: Sequence[object], values: FloatArray) -> dict[str, float]:
     return {str(name): float(value) for name, value in zip(names, values, strict=True)}
-
-
-def _interval(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else [interval.low, interval.high]
