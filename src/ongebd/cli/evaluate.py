@@ -15,7 +15,6 @@ from ongebd.lab.evaluation.evaluation import STEPS, EvaluationConfig
 from ongebd.lab.evaluation.evaluation import evaluate as run_evaluation
 from ongebd.lab.evaluation.report import REPORT_FILES, check_folder, write_report
 from ongebd.lab.evaluation.report_tables import headline, report_tables
-from ongebd.lab.evaluation.report_values import report_values
 from ongebd.output import protect_sources
 
 
@@ -84,7 +83,7 @@ def evaluate(
 
     with Progress() as progress:
         total, done = len(STEPS) * (1 if second is None else 2), count(1)
-        evaluation = run_evaluation(
+        report = run_evaluation(
             label_set,
             first,
             second,
@@ -92,8 +91,7 @@ def evaluate(
             id_pattern=id_pattern,
             progress=lambda step: progress.show(step, next(done), total),
         )
-        for file in [] if out is None else write_report(evaluation, out):
+        for file in [] if out is None else write_report(report, out):
             progress.say(f"wrote {printable(str(file))}")
-    report = report_values(evaluation)
     print_tables(report_tables(report), headline(report))
     return 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Annotated
 
 import numpy as np
 
+from ongebd import __version__
 from ongebd.common.settings import Range, check_fields
 from ongebd.data.id_matching import IdMatch, match_ids
 from ongebd.data.label_set import LabelSet
@@ -18,12 +19,27 @@ from ongebd.data.prediction_set import PredictionSet
 from ongebd.errors import ConfigError, LabelError
 from ongebd.lab.evaluation.bootstrap import Interval, resampled_scores
 from ongebd.lab.evaluation.ceiling import Ceiling, each_annotator, most_consistent_annotator
-from ongebd.lab.evaluation.comparison import Comparison, Missing, check_min_consistency, compare
+from ongebd.lab.evaluation.comparison import Missing, check_min_consistency, compare
 from ongebd.lab.evaluation.counts import Scores
 from ongebd.lab.evaluation.delay import count_within_delay, measure_delays, watched_hours
 from ongebd.lab.evaluation.figures import FIGURES, count_all, figure_values
 from ongebd.lab.evaluation.floors import Floor, clock_floor, clock_times, random_floor, uniform_floor
-from ongebd.lab.evaluation.relative_distance import THRESHOLDS, RelativeDistance, relative_distance
+from ongebd.lab.evaluation.relative_distance import THRESHOLDS, relative_distance
+from ongebd.lab.evaluation.report_values import (
+    Values,
+    absolute_values,
+    by_name,
+    curve_values,
+    delay_values,
+    labels_values,
+    predictions_values,
+    relative_values,
+    videos_values,
+    within_delay_values,
+)
+
+Figures = dict[str, FloatArray]
+"""Values of `FIGURES`: scalars, or (B,) of the draws."""
 
 Progress = Callable[[str], None]
 """Called with the name of each of the `STEPS` when it is done."""
@@ -58,92 +74,6 @@ class EvaluationConfig:
             )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Skill:
-    """How far a system stands between the best floor (0) and the annotators (1), by one figure.
-
-    Attributes:
-        value: (F1 − floor) / (annotators − floor), or None for the reason in `why_none`.
-        interval: 95 %.
-        best_floor: "clock", "uniform" or "random".
-        floor_f1: Its F1.
-        human_f1: The F1 of each annotator in turn; None if no video has two.
-        why_none: Why there is no value.
-    """
-
-    value: float | None
-    interval: Interval | None
-    best_floor: str
-    floor_f1: float
-    human_f1: float | None
-    why_none: str | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SystemResult:
-    """All results of one system on one set of labels.
-
-    Attributes:
-        predictions: What was scored.
-        match: How its ids were matched.
-        comparison: The scored videos, in seconds.
-        scores: At the 10 thresholds and 4 absolute tolerances, (14,).
-        samples: Bootstrap samples of the same, (B, 14).
-        in_frames: The score by the official notebooks' rule in frames; for TAPOS and frame predictions only.
-        floors: clock, uniform, random.
-        clock_within_delay: F1 of the clock (best at 0.5 s) at each allowed delay and without a limit, (6,).
-        humans: Annotators against the others; empty if no video has two.
-        skill: By figure.
-        delays: Of each match, in seconds; None without times of decisions, like `within_delay`.
-        within_delay: Scores at each allowed delay and without a limit, (6,).
-        within_delay_samples: (B, 6).
-        hours: Hours watched.
-        hour_samples: (B,).
-    """
-
-    predictions: PredictionSet
-    match: IdMatch
-    comparison: Comparison
-    scores: Scores
-    samples: Scores
-    in_frames: RelativeDistance | None
-    floors: tuple[Floor, ...]
-    clock_within_delay: FloatArray
-    humans: tuple[Ceiling, ...]
-    skill: dict[str, Skill]
-    delays: FloatArray | None
-    within_delay: Scores | None
-    within_delay_samples: Scores | None
-    hours: float
-    hour_samples: FloatArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Difference:
-    """Two systems by one figure, on the same draws of the same videos.
-
-    Attributes:
-        f1: The first's F1 minus the second's.
-        interval: 95 %; None for fewer than two videos.
-        share_of_draws_above_0: In how many the first scores higher; None for fewer than two videos.
-    """
-
-    f1: float
-    interval: Interval | None
-    share_of_draws_above_0: float | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Evaluation:
-    """The outcome: one system, or two on the same videos and their differences by figure."""
-
-    labels: LabelSet
-    config: EvaluationConfig
-    min_consistency: float | None
-    systems: tuple[SystemResult, ...]
-    differences: dict[str, Difference]
-
-
 def evaluate(
     labels: LabelSet,
     predictions: PredictionSet,
@@ -152,11 +82,17 @@ def evaluate(
     config: EvaluationConfig | None = None,
     id_pattern: str | None = None,
     progress: Progress = lambda _: None,
-) -> Evaluation:
+) -> Values:
     """Evaluate a system's predictions, at the moment to score (`PredictionSet.at`).
 
     With `other`, two systems are compared on the same videos; with missing="skip" on those that both
     predicted. `id_pattern`: see `ongebd.data.id_matching`.
+
+    Returns:
+        The content of `report.json`. The first system's figures are at the top level, such as
+        `relative["0.05"]["f1"]`, `absolute["0.25"]["f1"]`, and `…["f1_interval"]`, its 95 % interval. With a
+        second system, `other` holds the same for it, and `difference` the first minus the second. What is
+        unknown is None, with the reason in `why_none`.
 
     Raises:
         LabelError: Predictions can't be scored on these labels.
@@ -177,12 +113,20 @@ def evaluate(
     renamed = [each.renamed(match.label_of) for each, match in zip(given, matches, strict=True)]
     if other is not None and config.missing == "skip":
         renamed = _in_common(*renamed)
-    systems = tuple(
+    systems = [
         _evaluate_system(labels, each, match, config, min_consistency, progress)
         for each, match in zip(renamed, matches, strict=True)
-    )
-    differences = _differences(*systems) if len(systems) == 2 else {}
-    return Evaluation(labels, config, min_consistency, systems, differences)
+    ]
+    report = {
+        "ongebd": __version__,
+        "labels": labels_values(labels),
+        "settings": asdict(config) | {"min_consistency": min_consistency},
+        **systems[0][0],
+    }
+    if len(systems) == 2:
+        report["other"] = systems[1][0]
+        report["difference"] = _differences(*(figures for _, *figures in systems))
+    return report
 
 
 def _evaluate_system(
@@ -192,8 +136,8 @@ def _evaluate_system(
     config: EvaluationConfig,
     min_consistency: float | None,
     progress: Progress,
-) -> SystemResult:
-    """Evaluate predictions that have the labels' ids."""
+) -> tuple[Values, Figures, Figures]:
+    """Evaluate predictions that have the labels' ids: values, figures, and the figures of each draw."""
     comparison = compare(
         labels, predictions.in_seconds(labels), min_consistency=min_consistency, missing=config.missing
     )
@@ -218,26 +162,43 @@ def _evaluate_system(
     samples, hour_samples = resampled_scores(players, config.resamples, config.seed, hours)
     progress(STEPS[3])
 
-    ticks = [clock_times(length, clock.figures["absolute 0.5"].period) for length in comparison.limits]
-    clock_within = count_within_delay(comparison.with_detections(ticks, decided=ticks))
-    assert clock_within is not None
-    return SystemResult(
-        predictions=predictions,
-        match=match,
-        comparison=comparison,
-        scores=counts.totals(),
-        samples=samples["system"],
-        in_frames=_frame_rule(labels, predictions, config, min_consistency),
-        floors=floors,
-        clock_within_delay=clock_within.totals().f1,
-        humans=humans,
-        skill={figure: _skill(figure, counts.totals(), floors, humans, samples) for figure in FIGURES},
-        delays=measure_delays(comparison),
-        within_delay=None if within is None else within.totals(),
-        within_delay_samples=samples.get("within delay"),
-        hours=float(hours.sum()),
-        hour_samples=hour_samples,
-    )
+    scores, drawn, watched = counts.totals(), samples["system"], float(hours.sum())
+    moment = "onset was known" if predictions.moment == "onset" else "boundary was decided"
+    unmeasured = f"the predictions do not say when each {moment}"
+    delay, in_delay = {"n": 0, "median": None, "p95": None, "why_none": unmeasured}, {"why_none": unmeasured}
+    if within is not None:
+        delay = delay_values(measure_delays(comparison))
+        ticks = [clock_times(length, clock.figures["absolute 0.5"].period) for length in comparison.limits]
+        clock_within = count_within_delay(comparison.with_detections(ticks, decided=ticks))
+        in_delay = within_delay_values(within, samples["within delay"], clock_within)
+    values = {
+        "scored": predictions.moment,
+        "n": len(comparison),
+        "predictions": predictions_values(predictions, match),
+        "videos": videos_values(comparison) | {"hours_watched": watched},
+        "relative": relative_values(scores, drawn),
+        "relative_in_frames": _in_frames(labels, predictions, config, min_consistency),
+        "absolute": absolute_values(scores, drawn, watched, hour_samples),
+        "floors": {
+            floor.name: {
+                "figures": {name: {"f1": f.f1, "detail": f.detail} for name, f in floor.figures.items()},
+                "curve": curve_values(floor.curve),
+            }
+            for floor in floors
+        },
+        "human": {
+            human.name: {
+                "n": human.n,
+                "figures": {name: float(value) for name, value in figure_values(human.f1).items()},
+                "curve": curve_values(human.f1),
+            }
+            for human in humans
+        },
+        "skill": {figure: _skill(figure, scores, floors, humans, samples) for figure in FIGURES},
+        "delay": delay,
+        "f1_within_delay": in_delay,
+    }
+    return values, figure_values(scores.f1), figure_values(drawn.f1)
 
 
 def best_floor(floors: tuple[Floor, ...], figure: str) -> Floor:
@@ -256,33 +217,42 @@ def _skill(
     floors: tuple[Floor, ...],
     humans: tuple[Ceiling, ...],
     samples: Mapping[str, Scores],
-) -> Skill:
+) -> Values:
+    """How far a system stands between the best floor (0) and the annotators (1), by one figure."""
     floor = best_floor(floors, figure)
-    low = floor.figures[figure].f1
-    if not humans:
-        return Skill(None, None, floor.name, low, None, "no video has two annotators to compare")
-    high = float(figure_values(humans[0].f1)[figure])
-    if not high > low:
+    low, high = floor.figures[figure].f1, float(figure_values(humans[0].f1)[figure]) if humans else None
+    value = interval = why = None
+    if high is None:
+        why = "no video has two annotators to compare"
+    elif not high > low:
         why = "the annotators do not score above the best floor, so this figure distinguishes nothing"
-        return Skill(None, None, floor.name, low, high, why)
-    names = ("system", "human", _floor_key(floor, figure))
-    own, human, blind = (figure_values(samples[name].f1)[figure] for name in names)
-    span = human - blind
-    interval = Interval.of((own - blind) / span) if len(span) and (span > 0).all() else None
-    value = (float(figure_values(scores.f1)[figure]) - low) / (high - low)
-    return Skill(value, interval, floor.name, low, high)
+    else:
+        names = ("system", "human", _floor_key(floor, figure))
+        own, human, blind = (figure_values(samples[name].f1)[figure] for name in names)
+        span = human - blind
+        interval = Interval.of((own - blind) / span) if len(span) and (span > 0).all() else None
+        value = (float(figure_values(scores.f1)[figure]) - low) / (high - low)
+    return {
+        "value": value,
+        "interval": interval,
+        "best_floor": floor.name,
+        "floor_f1": low,
+        "human_f1": high,
+        "why_none": why,
+    }
 
 
-def _frame_rule(
+def _in_frames(
     labels: LabelSet, predictions: PredictionSet, config: EvaluationConfig, min_consistency: float | None
-) -> RelativeDistance | None:
-    """The rule in frames, for TAPOS and for predictions in frames; else None."""
+) -> Values | None:
+    """The score by the official notebooks' rule in frames, for TAPOS and predictions in frames; else None."""
     if labels.dataset != "tapos" and predictions.unit != "frames":
         return None
     if any(video.last_frame is None or video.fps is None for video in labels.videos.values()):
         return None
     frames = predictions.in_frames(labels)
-    return relative_distance(labels, frames, THRESHOLDS, min_consistency, config.missing, "frames")
+    score = relative_distance(labels, frames, THRESHOLDS, min_consistency, config.missing, "frames")
+    return {"f1": by_name(THRESHOLDS, score.f1), "average": score.average}
 
 
 def _in_common(first: PredictionSet, second: PredictionSet) -> list[PredictionSet]:
@@ -295,12 +265,12 @@ def _in_common(first: PredictionSet, second: PredictionSet) -> list[PredictionSe
     ]
 
 
-def _differences(first: SystemResult, second: SystemResult) -> dict[str, Difference]:
-    """Both systems' samples were drawn with one seed from the same videos, so they are paired."""
+def _differences(first: Sequence[Figures], second: Sequence[Figures]) -> Values:
+    """By figure, from the figures of two systems and of their draws, which are paired."""
     result = {}
     for figure in FIGURES:
-        own, other = (figure_values(system.scores.f1)[figure] for system in (first, second))
-        drawn = figure_values(first.samples.f1)[figure] - figure_values(second.samples.f1)[figure]
+        f1, drawn = (own[figure] - other[figure] for own, other in zip(first, second, strict=True))
         better = float(np.mean(drawn > 0)) if len(drawn) else None
-        result[figure] = Difference(float(own - other), Interval.of(drawn), better)
+        interval = Interval.of(drawn)
+        result[figure] = {"f1": float(f1), "interval": interval, "share_of_draws_above_0": better}
     return result

@@ -12,17 +12,16 @@ from pathlib import Path
 from ongebd.common.tables import escaped, markdown_section
 from ongebd.common.writing import write_whole
 from ongebd.errors import ConfigError, os_errors
-from ongebd.lab.evaluation.evaluation import Evaluation
 from ongebd.lab.evaluation.pictures import PICTURES, draw_pictures
 from ongebd.lab.evaluation.report_tables import headline, report_tables
-from ongebd.lab.evaluation.report_values import Values, report_values
+from ongebd.lab.evaluation.report_values import Values
 
 REPORT_FILES = ("report.md", "report.json", *PICTURES)
 
 _CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 
-def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
+def write_report(report: Values, folder: Path) -> list[Path]:
     """Write the report's files into a folder, `report.md` first; the folder is made if necessary.
 
     Files of an older report are overwritten, or removed if this one doesn't have them.
@@ -30,7 +29,6 @@ def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
     Raises:
         ConfigError: The folder can't be made or written to.
     """
-    report = report_values(evaluation)
     pictures = draw_pictures(report)
     parts = ["# Evaluation of event boundaries", escaped(headline(report)) + "."]
     parts += map(markdown_section, report_tables(report))

@@ -17,9 +17,10 @@ from torch import nn
 from ongebd import __version__
 from ongebd.common.lettering import lettering
 from ongebd.common.tables import NOTHING, Table, markdown
-from ongebd.lab.evaluation.evaluation import Evaluation, EvaluationConfig, best_floor, evaluate
+from ongebd.lab.evaluation.evaluation import EvaluationConfig, evaluate
 from ongebd.lab.evaluation.figures import FIGURES
 from ongebd.lab.evaluation.report import json_bytes, write_files, write_report
+from ongebd.lab.evaluation.report_values import Values
 from ongebd.lab.training.batches import Features
 from ongebd.lab.training.checkpoint import Progress
 from ongebd.lab.training.config import ESTIMATOR, TrainConfig
@@ -42,12 +43,12 @@ class Report:
 
     Attributes:
         results: The trained anticipator, then the others.
-        evaluation: Of the trained one, with floors, ceiling and delay.
+        evaluation: Of the trained one (`evaluate`).
         values: The content of `report.json`.
     """
 
     results: tuple[Validated, ...]
-    evaluation: Evaluation
+    evaluation: Values
     values: dict[str, Any]
 
 
@@ -81,8 +82,8 @@ def make_report(
         "select_by": config.select_by,
         "anticipators": {result.name: _result(result) for result in results},
         "floors": {
-            floor.name: {figure: floor.figures[figure].f1 for figure in FIGURES}
-            for floor in evaluation.systems[0].floors
+            name: {figure: floor["figures"][figure]["f1"] for figure in FIGURES}
+            for name, floor in evaluation["floors"].items()
         },
         "history": progress.history,
         "config": asdict(config),
@@ -111,7 +112,7 @@ def write_training_report(report: Report, out: Path) -> None:
     write_report(report.evaluation, out / "evaluation")
 
 
-def _findings(config: TrainConfig, results: Sequence[Validated], evaluation: Evaluation) -> Iterator[str]:
+def _findings(config: TrainConfig, results: Sequence[Validated], evaluation: Values) -> Iterator[str]:
     """What a reader should see first, one line each."""
     figure, own = config.select_by, results[0]
     naive = {result.name: result for result in results if result.name in NAIVE}
@@ -122,9 +123,9 @@ def _findings(config: TrainConfig, results: Sequence[Validated], evaluation: Eva
         f" training: F1 {value:.3f} against {other:.3f} ({figure}, each at its best threshold on these"
         " validation videos)"
     )
-    floor = best_floor(evaluation.systems[0].floors, figure)
-    blind = floor.figures[figure]
-    yield f"the best blind floor by that figure, {floor.name} ({blind.detail}): F1 {blind.f1:.3f}"
+    floor = evaluation["skill"][figure]["best_floor"]
+    blind = evaluation["floors"][floor]["figures"][figure]
+    yield f"the best blind floor by that figure, {floor} ({blind['detail']}): F1 {blind['f1']:.3f}"
     elsewhere = own.histograms.mean_elsewhere
     simple = naive["window-mean"].histograms.mean_elsewhere
     if own.name == "cea" and config.metric == "cosine" and elsewhere > max(GIVEN_UP, 2 * simple):
