@@ -49,7 +49,7 @@ def evaluate(
     score
         The scored moment of a boundary: the centre, as in the paper, or the onset.
     out
-        Folder for report.md, report.json and the pictures.
+        Folder for report.md, report.json and a picture of F1 against threshold.
     missing
         For a video without a prediction: count its boundaries as missed, or skip it.
     min_consistency

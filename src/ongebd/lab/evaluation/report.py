@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from ongebd.common.tables import escaped, markdown_section
 from ongebd.common.writing import write_whole
 from ongebd.errors import ConfigError, os_errors
-from ongebd.lab.evaluation.pictures import PICTURES, draw_pictures
+from ongebd.lab.evaluation.pictures import draw_threshold_picture
 from ongebd.lab.evaluation.report_tables import headline, report_tables
 from ongebd.lab.evaluation.report_values import Values
 
-REPORT_FILES = ("report.md", "report.json", *PICTURES)
+_PICTURE = "f1_against_threshold.png"
+REPORT_FILES = ("report.md", "report.json", _PICTURE)
 
 _CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029]")
 
@@ -24,27 +25,25 @@ _CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029]")
 def write_report(report: Values, folder: Path) -> list[Path]:
     """Write the report's files into a folder, `report.md` first; the folder is made if necessary.
 
-    Files of an older report are overwritten, or removed if this one doesn't have them.
-
     Raises:
         ConfigError: The folder can't be made or written to.
     """
-    pictures = draw_pictures(report)
     parts = ["# Evaluation of event boundaries", escaped(headline(report)) + "."]
     parts += map(markdown_section, report_tables(report))
-    parts += [f"![{Path(name).stem.replace('_', ' ')}]({name})" for name in pictures]
+    parts.append(f"![F1 against threshold]({_PICTURE})")
     text = "\n\n".join(parts) + "\n"
-    contents = {"report.md": text.encode(), "report.json": json_bytes(report), **pictures}
-    return write_files(folder, contents, stale=[name for name in PICTURES if name not in pictures])
+    picture = draw_threshold_picture(report)
+    return write_files(
+        folder, {"report.md": text.encode(), "report.json": json_bytes(report), _PICTURE: picture}
+    )
 
 
-def write_files(folder: Path, contents: Mapping[str, bytes], stale: Iterable[str] = ()) -> list[Path]:
+def write_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
     """Write files into a folder, all of them or none; the folder is made if necessary.
 
     Args:
         folder: Where to write.
         contents: By the files' names.
-        stale: Names of files to remove afterwards.
 
     Returns:
         The files.
@@ -61,8 +60,6 @@ def write_files(folder: Path, contents: Mapping[str, bytes], stale: Iterable[str
         with ExitStack() as unfinished:
             for file in files:
                 unfinished.enter_context(write_whole(file)).write_bytes(contents[file.name])
-        for name in stale:
-            (folder / name).unlink(missing_ok=True)
     return files
 
 
