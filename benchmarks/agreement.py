@@ -53,7 +53,7 @@ def estimator(films: Films, device: str) -> Model:
     """ResNet-50 with an anticipator that was fitted to the clips."""
     torch.manual_seed(0)
     network = random_resnet50()
-    backbone = TorchBackbone("resnet50", network, dim=2048, input_size=224, resize_size=256, device=device)
+    backbone = TorchBackbone("resnet50", network, device=device)
     for name, module in network.named_modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             module.train().momentum = 1.0  # takes the statistics of one batch
@@ -78,7 +78,7 @@ def estimator(films: Films, device: str) -> Model:
     export_onnx(anticipator.cpu(), folder / ONNX_FILE)
     loaded = OnnxAnticipator(folder / ONNX_FILE, "estimator", anticipator.config.window)
     settings = ongebd.load("window-mean").configured(min_error=usual, min_std=usual / 5)
-    backbone = TorchBackbone("resnet50", network.cpu(), dim=2048, input_size=224, resize_size=256)
+    backbone = TorchBackbone("resnet50", network.cpu())
     return Model("estimator", "", backbone, settings, lambda _config: loaded)
 
 

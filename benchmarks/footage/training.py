@@ -107,7 +107,7 @@ def trained(name: str, store: Path, labels: Path, out: Path) -> Trained:
     """A model of `TRAININGS`, trained by `ongebd train` if it doesn't exist."""
     chosen = (*TRAININGS[name], "dataset=custom")
     if not (out / _NOTE).exists():
-        given = [part for setting in (*chosen, "tensorboard=false") for part in ("-s", setting)]
+        given = [part for setting in chosen for part in ("-s", setting)]
         paths = ("--store", store, "--labels", labels)
         took = run("train", *paths, "--device", "cpu", *given, "--quiet", "--out", out)
         (out / _NOTE).write_text(json.dumps({"settings": chosen, "seconds": took}), encoding="utf-8")

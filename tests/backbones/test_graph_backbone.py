@@ -66,7 +66,7 @@ class TestOpenVino:
         ("openvino", "int8", "the CPU computes in float32 or bfloat16, not in int8"),
     ],
 )
-def test_what_there_is_not(runtime, precision, said):
+def test_unknown_runtimes_and_precisions_are_refused(runtime, precision, said):
     with pytest.raises(ConfigError, match=said):
         on_cpu_runtime(backbones.get(), runtime, precision)
 
@@ -79,7 +79,7 @@ def test_without_the_package_one_line_says_so(monkeypatch):
         GraphBackbone(backbones.get(), "openvino")
 
 
-def test_what_has_no_network_stays_as_it_is():
+def test_a_backbone_without_a_network_stays_as_it_is():
     plain, clock = backbones.get(), load("clock").backbone
     assert on_cpu_runtime(plain) is plain
     assert on_cpu_runtime(clock) is clock

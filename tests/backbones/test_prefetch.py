@@ -43,7 +43,7 @@ def test_no_more_than_so_many_are_made_early():
         assert not made, "nothing is read before the first is asked for"
         for taken in range(1, 20):
             next(ahead)
-            # Four wait in the queue, and one in the thread's hands.
+            # Four wait in the queue, and the thread is making one.
             assert wait_until(lambda taken=taken: len(made) == taken + 5)
             assert len(made) <= taken + 5
     assert not running()

@@ -111,7 +111,7 @@ def test_features_do_not_depend_on_how_many_frames_come_at_once(
     assert backbone.embed(squares[:0]).shape == (0, 2048)
 
 
-def test_pictures_nobody_may_write_to_are_taken(checkpoint: Path, squares: np.ndarray) -> None:
+def test_read_only_pictures_are_accepted(checkpoint: Path, squares: np.ndarray) -> None:
     backbone = backbones.get("resnet50", weights=checkpoint)
     locked = squares.copy()
     locked.flags.writeable = False
@@ -186,7 +186,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused_by_its_keys(
         ),
     ],
 )
-def test_what_is_no_checkpoint_is_refused_in_one_line(
+def test_a_file_that_is_not_a_checkpoint_is_refused_in_one_line(
     tmp_path: Path, content: bytes | None, said: str
 ) -> None:
     path = tmp_path / "w.pth"
@@ -199,7 +199,7 @@ def test_what_is_no_checkpoint_is_refused_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_without_a_network_the_mend_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_network_the_message_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(*_args: object, **_kwargs: object) -> None:
         raise URLError("no route to host")
 
@@ -223,7 +223,7 @@ def test_what_is_downloaded_is_checked_and_used(
     assert str(asked["address"]).endswith("/resnet50-0676ba61.pth")
 
 
-def test_a_device_that_is_not_there_is_told(checkpoint: Path) -> None:
+def test_a_missing_device_is_reported(checkpoint: Path) -> None:
     with pytest.raises(ConfigError, match="--device abacus: no such kind of device"):
         backbones.get("resnet50", weights=checkpoint, device="abacus")
     with pytest.raises(ConfigError, match="--device cuda:77: PyTorch sees"):
@@ -232,7 +232,7 @@ def test_a_device_that_is_not_there_is_told(checkpoint: Path) -> None:
 
 def test_on_a_gpu_the_features_are_those_of_the_cpu(checkpoint: Path, squares: np.ndarray) -> None:
     if not torch.cuda.is_available():
-        pytest.skip("there is no GPU here")
+        pytest.skip("no GPU here")
     there = backbones.get("resnet50", weights=checkpoint, device="cuda")
     here = backbones.get("resnet50", weights=checkpoint)
     assert there.identity == here.identity

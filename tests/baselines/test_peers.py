@@ -1,4 +1,4 @@
-"""Shot detectors that people use today, one frame at a time: they say what they say by themselves."""
+"""Shot detectors that people use today, one frame at a time: the results are those of their own packages."""
 
 from __future__ import annotations
 

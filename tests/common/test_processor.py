@@ -1,4 +1,4 @@
-"""The processor's name, from wherever the system tells it; one for all that is measured."""
+"""The processor's name, the same for all measurements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_first_models_name_is_taken(info: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "", "processor\t: 0\nhart\t: 1\n"])
-def test_where_no_model_is_told_it_is_the_kind_of_machine(text: str | None, info: Path) -> None:
+def test_without_a_model_name_it_is_the_kind_of_machine(text: str | None, info: Path) -> None:
     if text is not None:
         info.write_text(text)
     assert processor() == "riscv64"

@@ -45,6 +45,6 @@ def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
         part.write_text("new")
 
 
-def test_a_reader_that_went_away_is_no_mistake() -> None:
+def test_a_broken_pipe_is_not_a_mistake_of_the_user() -> None:
     with pytest.raises(BrokenPipeError), os_errors("out"):
         raise BrokenPipeError

@@ -115,7 +115,7 @@ def test_a_dissolve_is_one_boundary(scene, seed, seconds):
 
 
 @pytest.mark.slow
-def test_no_dissolve_goes_unseen_or_becomes_more_than_two(scene):
+def test_every_dissolve_is_one_boundary_or_two(scene):
     # One in five is seen twice (its second half stands out again); min_gap=1.0 makes nearly all of them one.
     counts, joined = [], []
     for seed in range(1, 7):

@@ -36,7 +36,7 @@ def film(tmp_path_factory, make_video, moving_scenes):
 
 
 def one_by_one(detector, path, **reading):
-    """What a user writes who has only the detector."""
+    """The loop of a user who has only the detector."""
     decisions, boundaries, epoch = [], [], 0
     with VideoReader(path, 24, **reading) as video:
         for frame in video:
@@ -62,7 +62,7 @@ def test_batch_and_stream_agree_to_the_last_bit(film, model):
 
 
 @pytest.mark.parametrize("model", ["immediate", "half-second"])
-def test_so_they_do_with_a_learned_model_which_finds_the_cuts(film, model):
+def test_they_agree_with_a_learned_model_which_finds_the_cuts(film, model):
     detection = ongebd.detect(film, model)
     loaded = load(model)
     decisions, boundaries = one_by_one(loaded.stream(), film, view=loaded.backbone.view)

@@ -101,7 +101,7 @@ def test_reset_begins_a_new_stream(detector):
     assert run(used, wander(100, seed=2)) == run(new, wander(100, seed=2))
 
 
-def test_a_time_that_goes_back_begins_anew_and_decides_what_was_open(detector):
+def test_a_time_that_goes_back_starts_a_new_epoch_and_decides_what_was_open(detector):
     stream, new = detector(), detector()
     run(stream, [EAST] * 30 + [NORTH])
     decisions, boundaries = run(stream, wander(100))
@@ -112,7 +112,7 @@ def test_a_time_that_goes_back_begins_anew_and_decides_what_was_open(detector):
     assert decisions[0].index == 31, "frame numbers go on"
 
 
-def test_equal_times_are_no_step_back(detector):
+def test_equal_times_are_not_a_step_back(detector):
     stream = detector()
     run(stream, [EAST] * 30)
     again = stream.update_feature(EAST, 29 / 24)

@@ -31,7 +31,7 @@ def filmed(scenes, rate, seconds=1):
 
 
 def by_camera(path, as_time=float, **settings):
-    """What a user writes who is handed every frame."""
+    """The loop of a user who gets every frame."""
     detector = load("window-mean").stream(**settings)
     decisions, boundaries, epoch = [], [], 0
     with VideoReader(path, view=load("window-mean").backbone.view) as video:
@@ -56,7 +56,7 @@ def test_a_camera_of_any_rate_gives_what_detect_gives(tmp_path, make_video, scen
     assert detection.boundaries
 
 
-def test_so_it_does_at_another_rate_and_over_a_break(tmp_path, make_video, scenes):
+def test_another_rate_and_a_break_give_the_same(tmp_path, make_video, scenes):
     part = make_video(tmp_path / "part.ts", filmed(scenes, 30, 0.7), rate=30)
     joined = tmp_path / "joined.ts"
     joined.write_bytes(part.read_bytes() * 2)
@@ -73,7 +73,7 @@ def test_floats_are_as_good_as_fractions(rate, fps):
         assert detector.due(n / rate) == sampler.take(Fraction(n, rate))
 
 
-def test_a_step_back_of_the_clock_begins_anew_as_in_update(detector):
+def test_a_step_back_of_the_clock_starts_a_new_epoch_as_in_update(detector):
     stream = detector(fps=10)
     feature = np.float32([1, 0, 0, 0])
     taken = []

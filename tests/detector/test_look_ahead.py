@@ -62,7 +62,7 @@ def test_the_first_verdicts_are_pending(late):
     assert late.flush() is None
 
 
-def test_a_verdict_bears_its_frames_time_and_a_boundary_the_time_of_its_knowledge(late):
+def test_a_verdict_has_its_frames_time_and_a_boundary_the_time_when_it_was_known(late):
     decisions = feed(late, [EAST] * 5 + [NORTH] * 2 + [EAST] * 6)
     (onset,) = [d for d in decisions if d.onset]
     assert (onset.index, onset.time) == (5, 5 / 24)

@@ -23,7 +23,7 @@ FEATURE = np.float32([1, 0, 0, 0])
 
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("bad", ["24", True, [1], 1j, Decimal(1), 10**400, np.zeros(2)], ids=str)
-def test_a_setting_that_is_no_number_is_refused_by_name(name, bad):
+def test_a_setting_that_is_not_a_number_is_refused_by_name(name, bad):
     for use in (lambda: StreamConfig(**{name: bad}), lambda: load().stream(**{name: bad})):
         with pytest.raises(ConfigError, match=f"^{name} must be a number"):
             use()
@@ -31,7 +31,7 @@ def test_a_setting_that_is_no_number_is_refused_by_name(name, bad):
 
 @pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.parametrize("bad", [1.5, 8.0, "8", True, Fraction(8), [8]], ids=str)
-def test_a_setting_that_is_no_whole_number_is_refused_by_name(name, bad):
+def test_a_setting_that_is_not_a_whole_number_is_refused_by_name(name, bad):
     with pytest.raises(ConfigError, match=f"^{name} must be a whole number"):
         load().stream(**{name: bad})
 

@@ -80,7 +80,7 @@ def test_a_file_gives_the_same_trees_and_needs_no_pickle(tmp_path):
     assert all(array.dtype != object for array in np.load(tmp_path / "trees.npz").values())
 
 
-def test_what_is_no_file_of_trees_is_refused(tmp_path):
+def test_a_file_without_trees_is_refused(tmp_path):
     (tmp_path / "text.npz").write_text("no zip")
     np.savez(tmp_path / "other.npz", a=np.arange(3))
     np.savez(tmp_path / "pickle.npz", feature=np.array([{}], object))

@@ -224,7 +224,7 @@ def test_a_full_disk_stops_the_run_with_one_error(
     assert len(FeatureStore.open(store.path)) == 5
 
 
-def test_whoever_stops_keeps_what_was_done_and_leaves_no_thread(
+def test_stopping_early_keeps_finished_videos_and_leaves_no_thread(
     tmp_path: Path, backbone: object, make_clips: Clips
 ) -> None:
     threads = threading.active_count()

@@ -153,7 +153,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(
     assert len(FeatureStore.open(store.path)) == 0
 
 
-def test_an_id_stands_once(store: FeatureStore) -> None:
+def test_an_id_occurs_once(store: FeatureStore) -> None:
     put(store, "a", 1)
     with pytest.raises(StoreError, match="has 'a' already"):
         put(store, "a", 2)
@@ -162,7 +162,7 @@ def test_an_id_stands_once(store: FeatureStore) -> None:
     assert_holds(store, "a", 1)
 
 
-def test_an_unknown_id_is_told_by_name(store: FeatureStore) -> None:
+def test_an_unknown_id_is_named(store: FeatureStore) -> None:
     with pytest.raises(StoreError, match="no video 'x' among its 0"):
         store["x"]
 
@@ -235,7 +235,7 @@ def test_a_lost_index_does_not_make_the_features_writable_space(store: FeatureSt
         FeatureStore.open(store.path)
 
 
-def test_a_shard_that_was_not_copied_whole_is_told(store: FeatureStore) -> None:
+def test_a_truncated_shard_is_reported(store: FeatureStore) -> None:
     put(store, "a", 1, frames=400)
     os.truncate(store.path / "shard-00000.bin", 1000)
     again = FeatureStore.open(store.path)
@@ -254,7 +254,7 @@ def test_a_second_writer_is_refused_until_the_first_is_done(store: FeatureStore)
     assert FeatureStore.open(store.path).ids() == ["a", "c", "b"]
 
 
-def test_a_folder_with_something_in_it_becomes_no_store(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(StoreError, match="isn't empty"):
         FeatureStore.create(tmp_path, backbone="n", dim=1, fps=1)
@@ -273,7 +273,7 @@ def test_a_store_needs_a_size_and_a_rate(tmp_path: Path, dim: int, fps: float) -
     ("text", "said"),
     [(None, "not a feature store"), ("{}", "damaged, or not the header"), ('{"format": 9}', "format 9")],
 )
-def test_what_is_no_store_is_told(tmp_path: Path, text: str | None, said: str) -> None:
+def test_a_folder_that_is_not_a_store_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
     if text is not None:
         (tmp_path / "store.json").write_text(text)
     with pytest.raises(OngebdError, match=said):
@@ -315,7 +315,7 @@ def test_a_file_that_may_not_grow_ends_the_writing_with_one_line_and_loses_nothi
 
 
 @pytest.mark.parametrize("file", ["shard", "index"])
-def test_a_full_disk_is_told_and_the_store_is_as_it_was(
+def test_a_full_disk_is_reported_and_the_store_is_unchanged(
     store: FeatureStore, file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(store, "a", 1)

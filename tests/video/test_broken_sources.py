@@ -1,4 +1,4 @@
-"""A source that breaks off: what came is kept, the cause told in words, and no part taken for the whole."""
+"""A source that breaks off: what came is kept, the cause is reported, and a part never passes for the whole."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Failing(io.BytesIO):
         return super().read(size)
 
 
-def test_an_error_of_the_device_is_a_break_and_damage_is_none(tmp_path, make_video, pictures):
+def test_a_device_error_is_a_break_and_damage_is_not(tmp_path, make_video, pictures):
     path = make_video(tmp_path / "clip.mkv", pictures)
     file = Failing(path.read_bytes())
     file.limit = path.stat().st_size // 2

@@ -89,7 +89,7 @@ def test_a_stop_in_one_thread_leaves_the_others_alone():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a pipe that select takes")
-def test_a_pipe_is_waited_for_as_long_as_was_said_and_no_longer():
+def test_a_pipe_is_waited_for_until_the_time_out():
     read, write = os.pipe()
     try:
         end = PipeEnd(read, Connecting(read_timeout=0.3, live=True))
@@ -110,7 +110,7 @@ def test_a_pipe_is_waited_for_as_long_as_was_said_and_no_longer():
 
 
 @pytest.mark.parametrize("wrong", [0, -1, float("nan"), float("inf"), "soon"])
-def test_a_time_out_without_sense_is_refused(wrong):
+def test_an_impossible_time_out_is_refused(wrong):
     with pytest.raises(ConfigError, match="read_timeout"):
         Connecting(read_timeout=wrong)
 

@@ -1,4 +1,4 @@
-"""What can be decoded is, what could not is counted and told, what cannot be opened is refused in a line."""
+"""Damage: decodable parts are read, losses counted and reported, unreadable files refused in one line."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def cut(path, end: float) -> None:
         ("mkv", "libx264", None),  # Matroska holds no frame count, and its demuxer doesn't say what it skips
     ],
 )
-def test_frames_after_a_corrupt_middle_are_read_and_the_loss_is_told(
+def test_frames_after_a_corrupt_middle_are_read_and_the_loss_is_reported(
     tmp_path, make_video, read, pictures, ending, codec, told
 ):
     path = make_video(tmp_path / f"middle.{ending}", pictures, codec=codec, options={"g": "12"})
@@ -64,7 +64,7 @@ def test_frames_after_a_corrupt_middle_are_read_and_the_loss_is_told(
         ("avi", "mpeg4", None, "missing data"),
     ],
 )
-def test_a_truncated_tail_is_read_up_to_the_cut_and_told(
+def test_a_truncated_tail_is_read_up_to_the_cut_and_reported(
     tmp_path, make_video, read, pictures, ending, codec, muxing, told
 ):
     path = make_video(
@@ -82,7 +82,7 @@ def test_a_sound_file_says_nothing(tmp_path, make_video, read, pictures):
         assert (video.warnings, video.damaged, video.gaps, len(frames)) == ([], 0, 0, 20)
 
 
-def test_nothing_is_said_of_missing_time_when_the_reader_stops_early(tmp_path, make_video, pictures):
+def test_missing_time_is_not_reported_when_the_reader_stops_early(tmp_path, make_video, pictures):
     path = make_video(tmp_path / "whole.mp4", pictures)
     with VideoReader(path) as video:
         next(iter(video))
@@ -118,7 +118,7 @@ def _empty(path, *_):
 
 
 def _text(path, *_):
-    path.write_text("This is no video.\n" * 100)
+    path.write_text("This is not a video.\n" * 100)
 
 
 def _zeros(path, *_):
@@ -151,7 +151,7 @@ def _header_only(path, make_video, pictures):
         (_header_only, "ends before its first frame"),
     ],
 )
-def test_what_cannot_be_opened_is_refused_with_name_cause_and_mend(
+def test_what_cannot_be_opened_is_refused_with_name_cause_and_advice(
     tmp_path, make_video, pictures, make, cause
 ):
     path = tmp_path / "bad.mp4"

@@ -80,7 +80,7 @@ def test_a_piece_is_copied_from_the_keyframe_before_its_beginning(numbered, read
     assert seconds == pytest.approx(3.0)
     with av.open(str(numbered)) as source, av.open(io.BytesIO(data)) as film:
         before = [bytes(packet) for packet in source.demux(video=0)][50:125]
-        assert [bytes(packet) for packet in film.demux(video=0)][:75] == before  # not one bit is coded anew
+        assert [bytes(packet) for packet in film.demux(video=0)][:75] == before  # nothing is encoded again
 
 
 def test_an_index_stands_in_front_so_that_a_browser_can_begin_at_once(numbered):
@@ -176,7 +176,7 @@ def test_a_piece_of_a_phones_video_is_upright(numbered, tmp_path, set_display_ma
     assert np.abs(frames[0][1].astype(int) - wanted).mean() < 12
 
 
-def test_times_that_step_back_are_mended_by_coding_anew(numbered):
+def test_times_that_step_back_are_fixed_by_encoding_again(numbered):
     (piece,) = read(numbered, (4.0, 2.5, 5.0)).pieces
     late = [
         replace(packet, pts=packet.pts - 40_000, dts=packet.dts - 40_000) for packet in piece.packets[40:]

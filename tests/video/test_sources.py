@@ -123,14 +123,14 @@ def test_an_unknown_protocol_is_refused():
         ("camera:99", "^camera:99: can't open: no such device; check that it is plugged in"),
     ],
 )
-def test_the_cause_is_told_in_words_that_help_and_without_credentials(url, says):
+def test_the_cause_is_reported_in_plain_words_without_credentials(url, says):
     with pytest.raises(SourceError, match=says) as refused:
         VideoReader(url)
     assert "hunter2" not in str(refused.value)
 
 
 @pytest.mark.parametrize(("status", "says"), [(401, "check the user and password"), (404, "404 Not Found")])
-def test_what_a_server_answers_is_told(status, says):
+def test_a_servers_answer_is_reported(status, says):
     class Refuses(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_error(status)
@@ -148,7 +148,7 @@ def test_what_a_server_answers_is_told(status, says):
             thread.join()
 
 
-def test_a_web_page_is_told_to_be_no_video(tmp_path):
+def test_a_web_page_is_reported_as_not_a_video(tmp_path):
     (tmp_path / "page.html").write_text("<p>Hello.</p>" * 200)
     with (
         served(tmp_path) as url,

@@ -59,7 +59,7 @@ def test_sound_before_the_video_does_not_matter(
         assert [stream.type for stream in container.streams] == ["audio", "video"]
     video, frames = read(path)
     assert [read_number(frame.rgb) for frame in frames] == [*range(10)]
-    assert video.warnings == [], "sound that lasts longer is no missing video"
+    assert video.warnings == [], "longer sound doesn't mean missing video"
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ class GraphBackbone(OnnxBackbone):
         threads: Threads in which one picture is computed.
 
     Raises:
-        ConfigError: There is no graph of it, or the runtime lacks the precision.
+        ConfigError: The backbone can't become a graph, or the runtime lacks the precision.
         MissingExtraError: OpenVINO, or for a ResNet-50 `onnx`, isn't installed.
     """
 
@@ -125,9 +125,6 @@ class GraphBackbone(OnnxBackbone):
         Backbone.__init__(self, like.name, identity, like.dim, like.input_size, like.resize_size)
         self.runtime, self.precision, self.threads = runtime, precision, threads
         self._opening = threading.Lock()
-
-    def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}, by {self.runtime}>"
 
     @cached_property
     def _run(self) -> Callable[[FramesU8], Features]:

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from ongebd.backbones.checkpoint import fit_state, read_state
-from ongebd.backbones.resnet50_network import DIM, ResNet50
+from ongebd.backbones.resnet50_network import ResNet50
 from ongebd.backbones.torch_backbone import Precision, TorchBackbone
 from ongebd.errors import ConfigError
 
@@ -51,7 +51,7 @@ def resnet50(
     IMAGENET1K_V1 for `resnet50`, from torch's cache or the network.
 
     Raises:
-        ConfigError: There is no checkpoint, or it doesn't fit or was trained on another set.
+        ConfigError: The checkpoint is missing, doesn't fit, or was trained on another set.
     """
     source = str(weights or FILE)
     if name in _FILES:
@@ -77,16 +77,7 @@ def resnet50(
         network = ResNet50()
     network.to_empty(device="cpu")
     network.load_state_dict(fit_state(state, network.state_dict(), name, source, instead), strict=False)
-    return TorchBackbone(
-        name,
-        network,
-        dim=DIM,
-        input_size=224,
-        resize_size=256,
-        device=device,
-        precision=precision,
-        threads=threads,
-    )
+    return TorchBackbone(name, network, device=device, precision=precision, threads=threads)
 
 
 def _torchvision_name(key: str) -> str:

@@ -38,7 +38,7 @@ class TorchBackbone(Backbone):
         normalisation: Mean and deviation of the pixels, 0 to 255, for each colour.
 
     Raises:
-        ConfigError: There is no such device.
+        ConfigError: The device doesn't exist.
     """
 
     normalisation = tuple(255 * value for value in _MEAN), tuple(255 * value for value in _STD)
@@ -48,9 +48,9 @@ class TorchBackbone(Backbone):
         name: str,
         network: nn.Module,
         *,
-        dim: int,
-        input_size: int,
-        resize_size: int,
+        dim: int = 2048,
+        input_size: int = 224,
+        resize_size: int = 256,
         device: str = "cpu",
         precision: Precision = "float32",
         threads: int = 1,
@@ -65,9 +65,6 @@ class TorchBackbone(Backbone):
         self.network: nn.Module = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._mean = torch.tensor(_MEAN, device=self.device).mul(255).view(1, 3, 1, 1)
         self._std = torch.tensor(_STD, device=self.device).mul(255).view(1, 3, 1, 1)
-
-    def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}, on {self.device}>"
 
     def _embed(self, frames: FramesU8) -> Features:
         try:
@@ -121,7 +118,7 @@ def torch_device(text: str) -> torch.device:
     """The device of that name.
 
     Raises:
-        ConfigError: There is no such device here.
+        ConfigError: The device doesn't exist.
     """
     try:
         device = torch.device(text)

@@ -132,7 +132,7 @@ def _bare(hint: Any) -> Any:
     return hint
 
 
-_TRAINING = {"torch", "safetensors", "huggingface_hub", "filelock", "tensorboard", "yaml", "onnx"}
+_TRAINING = {"torch", "safetensors", "huggingface_hub", "filelock", "yaml", "onnx"}
 
 
 @contextmanager

@@ -32,9 +32,8 @@ def train(
     """Train the paper's anticipator on stored features.
 
     Writes to --out: model/ (for `ongebd detect --model`), report.md, which compares the trained model with
-    window mean and persistence, evaluation/report.md with the floors, a checkpoint, and curves for
-    TensorBoard. On several GPUs: torchrun --nproc-per-node 2 -m ongebd train … . Needs the extra: pip install
-    "ongebd[train]".
+    window mean and persistence, evaluation/report.md with the floors, and a checkpoint. On several GPUs:
+    torchrun --nproc-per-node 2 -m ongebd train … . Needs the extra: pip install "ongebd[train]".
 
     Parameters
     ----------

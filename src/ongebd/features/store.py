@@ -121,7 +121,7 @@ class FeatureStore:
         """Open an existing store, to read it or to add to it.
 
         Raises:
-            StoreError: There is none, or its index is damaged.
+            StoreError: The folder isn't a store, or its index is damaged.
         """
         path = Path(path)
         try:

@@ -111,7 +111,7 @@ def test_skill_is_the_share_of_the_way_from_the_best_floor_to_the_human(files: d
             assert skill["value"] == pytest.approx((f1 - max(floors)) / (human - max(floors)))
 
 
-def test_the_report_can_be_read_and_its_pictures_are_there(files: dict[str, Path], capsys: Any) -> None:
+def test_the_report_can_be_read_and_its_picture_is_there(files: dict[str, Path], capsys: Any) -> None:
     report(files)
     parts = ["sha256 of the labels", "floor: clock", "annotators: each against the others", "n = 3 videos"]
     parts.append("(F1 − best floor) / (annotators − best floor)")
@@ -343,7 +343,7 @@ def test_any_name_is_reported_escaped(
     assert (out / "f1_against_threshold.png").read_bytes().startswith(PNG)
 
 
-def test_a_full_standard_output_is_said_in_one_line_beside_a_whole_report(files: dict[str, Path]) -> None:
+def test_a_full_standard_output_is_one_line_and_the_report_is_complete(files: dict[str, Path]) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     command = [sys.executable, "-m", "ongebd", "evaluate", "--labels", str(files["labels.pkl"])]

@@ -38,7 +38,7 @@ quick = settings(max_examples=150, deadline=None)
 
 
 def scorable(labels: Labels, given: dict[str, list[float]]) -> bool:
-    """Whether any video is left after the filter, and any prediction has a label."""
+    """Whether the filter leaves a video, and a prediction has a label."""
     kept = any(video["f1_consis_avg"] >= 0.3 for video in labels.values())  # type: ignore[operator]
     return kept and (not given or any(name in labels for name in given))
 

@@ -42,7 +42,6 @@ def small_config(out: Path) -> TrainConfig:
         lr=3e-3,
         label_rule="exact",
         device="cpu",
-        tensorboard=False,
     )
 
 

@@ -1,4 +1,4 @@
-"""A trained model's folder whose files say something else than they should is refused in one line."""
+"""A trained model's folder with wrong values in its files is refused in one line."""
 
 from __future__ import annotations
 

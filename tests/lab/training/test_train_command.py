@@ -18,7 +18,6 @@ from synthetic import SyntheticConfig, make_synthetic
 
 SMALL = [
     *("width=16", "ffn=16", "heads=2", "layers=1", "run=32", "lr=0.003", "label_rule=exact"),
-    "tensorboard=false",
 ]
 
 
@@ -79,14 +78,13 @@ def test_export_writes_the_file_again(store: Path, capsys: pytest.CaptureFixture
     assert "wrote" in capsys.readouterr().err
 
 
-def test_the_command_line_overrides_a_yaml_file_and_curves_are_written(store: Path) -> None:
+def test_the_command_line_overrides_a_yaml_file(store: Path) -> None:
     file, out = store.parent / "c.yaml", store.parent / "out"
     file.write_text("epochs: 7\nresidual: true\n")
-    assert run(store, str(file), settings=SMALL[:-1]) == 0
+    assert run(store, str(file), settings=SMALL) == 0
     written = (out / "config.yaml").read_text()
     assert "epochs: 1\n" in written
     assert "residual: true\n" in written
-    assert list((out / "tensorboard").glob("events.*"))
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def resnet50_backbone(threads: int = 1) -> TorchBackbone:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = random_resnet50()
-    return TorchBackbone("resnet50", network, dim=2048, input_size=224, resize_size=256, threads=threads)
+    return TorchBackbone("resnet50", network, threads=threads)
 
 
 def random_model(name: str, folder: Path, threads: int = 1) -> Model:

@@ -25,7 +25,7 @@ class Interval(NamedTuple):
 
     @classmethod
     def of(cls, samples: FloatArray) -> Interval | None:
-        """The interval of samples, shape (B,); None if there are no samples or one is not finite."""
+        """The interval of samples, shape (B,); None without samples, or if one isn't finite."""
         if not len(samples) or not np.isfinite(samples).all():
             return None
         low, high = np.percentile(samples, [2.5, 97.5])

@@ -72,7 +72,7 @@ def relative_distance(
 
     Raises:
         LabelError: Labels or predictions can't be scored.
-        ConfigError: There is no threshold, or one is negative or not finite.
+        ConfigError: `thresholds` is empty, or one is negative or not finite.
 
     Examples:
         >>> video = {"video_duration": 10.0, "substages_timestamps": [[2.0, 6.0], [4.0]]}

@@ -38,7 +38,7 @@ VERSION = 1
 
 # Settings that change neither the weights nor the errors: rows that differ only in these share a training.
 _DECIDES = ("tau", "delta", "warmup", "min_std", "min_error", "min_gap", "max_run", "select_by", "obd")
-_WHERE = ("store", "labels", "out", "device", "compile", "features_in", "tensorboard", "validate_every")
+_WHERE = ("store", "labels", "out", "device", "compile", "features_in", "validate_every")
 
 Shared = dict[Any, Any]
 """What rows with the same errors share: chosen thresholds, and z, which doesn't depend on τ."""
@@ -84,9 +84,7 @@ class Scoring:
         if not (settings.get("est", True) or settings.get("rest", True)):
             settings["obd"] = False
         epochs = settings.get("epochs", TrainConfig().epochs)
-        return TrainConfig(
-            **{**settings, "validate_every": epochs, "tensorboard": False, "device": self.device}
-        )
+        return TrainConfig(**{**settings, "validate_every": epochs, "device": self.device})
 
     def key(self, row: Row, seed: int, trained_on: DataSet, data: DataSet) -> dict[str, Any]:
         """All that the scores of a row's frames depend on."""

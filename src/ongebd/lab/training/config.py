@@ -20,9 +20,8 @@ ESTIMATOR = "estimator"
 """The paper's own method among those that can be trained."""
 
 # Settings that may differ when a training is resumed: where it runs, and for how long.
-MAY_CHANGE = (
-    *("store", "labels", "out", "epochs", "device", "precision", "compile", "features_in"),
-    *("checkpoint_every", "tensorboard"),
+MAY_CHANGE = frozenset(
+    ["store", "labels", "out", "epochs", "device", "precision", "compile", "features_in", "checkpoint_every"]
 )
 
 Count = Annotated[int, Range(least=1)]
@@ -139,8 +138,6 @@ class TrainConfig:
     """torch.compile; auto: on a GPU only. "graphs" adds CUDA graphs, for small batches."""
     features_in: Literal["auto", "device", "host"] = "auto"
     """Where the features are: in the device's memory, or in the store and copied batch by batch."""
-    tensorboard: bool = True
-    """Write curves for TensorBoard into the out folder."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -175,21 +172,16 @@ class TrainConfig:
         names = ("delta", "window", "warmup", "min_std", "min_error", "min_gap", "max_run")
         return StreamConfig(fps=fps, tau=tau, **{name: getattr(self, name) for name in names})
 
-    def network_settings(self) -> dict[str, int | float]:
-        """The settings of a baseline's network that differ from the published ones.
+    def network_settings(self) -> dict[str, str]:
+        """The settings of a baseline's network that differ from the published ones, as text.
 
         Raises:
             ConfigError: `network` is not a list of `name=number`.
         """
-        values: dict[str, int | float] = {}
-        for pair in filter(None, (part.strip() for part in self.network.split(","))):
-            name, _, text = pair.partition("=")
-            try:
-                number = float(text)
-            except ValueError:
-                raise ConfigError(f"network: {pair!r} is not name=number") from None
-            values[name.strip()] = int(number) if number.is_integer() and "." not in text else number
-        return values
+        pairs = [pair.partition("=") for pair in self.network.replace(" ", "").split(",") if pair]
+        if not all(equals for _, equals, _ in pairs):
+            raise ConfigError(f"network: {self.network!r} is not a list of name=number")
+        return {name: value for name, _, value in pairs}
 
     def changed(self, changes: dict[str, Any], where: str = "") -> Self:
         """A copy with some settings changed; text is read as the setting's type.

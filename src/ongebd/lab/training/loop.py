@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from ongebd.errors import ConfigError, MissingExtraError, os_errors
+from ongebd.errors import ConfigError, os_errors
 from ongebd.lab.training.batches import Batch, BatchLoader, place_features
 from ongebd.lab.training.checkpoint import Checkpoint, Progress
 from ongebd.lab.training.config import TrainConfig, write_config
@@ -55,13 +55,11 @@ class Trained:
         model: The network of the best epoch.
         progress: The history.
         report: None if not asked for, and on all processes but the first.
-        last: Weights after the last epoch.
     """
 
     model: nn.Module
     progress: Progress
     report: Report | None
-    last: dict[str, Tensor]
 
 
 def train(
@@ -108,7 +106,7 @@ def train(
         torch.manual_seed(config.seed)  # weights and dropout
         torch.set_float32_matmul_precision("high" if device.type == "cuda" else "highest")
         task = task_of(config)
-        model = task.network(dataset.dim).to(device).train()
+        model = task.network(dataset.dim).to(device)
         optimizer = task.optimizer(model, device)
         checkpoint = Checkpoint(out / CHECKPOINT, config, data, model, optimizer)
         progress = Progress()
@@ -125,7 +123,6 @@ def train(
             dataset.tape, features, processes, runs=runs, seed=config.seed, balanced=task.balanced
         )
         objective = prepared(task.objective(model), config, processes)
-        curves = _curves(out) if config.tensorboard and processes.is_first else None
 
         def keep() -> None:
             if processes.is_first:
@@ -133,6 +130,7 @@ def train(
 
         # The training.
         while progress.epoch < config.epochs:
+            model.train()
             _epoch(config, progress, loader, objective, optimizer, keep, watcher)
             loss = progress.loss_sum / max(1, loader.steps(progress.epoch))
             row: dict[str, Any] = {"epoch": progress.epoch, "loss": loss}
@@ -154,17 +152,12 @@ def train(
                 if result.figures[by] > progress.best:
                     progress.best, progress.best_epoch = result.figures[by], progress.epoch
                     save_model(task, out / MODEL, model, dataset, result.threshold)
-            if curves is not None:
-                _write_curves(curves, row)
             progress.history.append(row)
             progress.epoch, progress.step, progress.loss_sum = progress.epoch + 1, 0, 0.0
             keep()
             processes.wait()
-        if curves is not None:
-            curves.close()
 
         # The outcome.
-        last = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
         best = task.load(out / MODEL).to(device)
         made = None
         if processes.is_first and report:
@@ -175,7 +168,7 @@ def train(
             for line in made.values["findings"]:
                 watcher.say(line)
         processes.wait()
-        return Trained(best, progress, made, last)
+        return Trained(best, progress, made)
 
 
 def _epoch(
@@ -253,21 +246,3 @@ def _line(row: dict[str, Any], select_by: str) -> str:
         f" {row['threshold']:g}, error {row['error_boundary']:.3f} on boundaries and"
         f" {row['error_elsewhere']:.3f} elsewhere"
     )
-
-
-def _curves(out: Path) -> Any:
-    """A writer of curves for TensorBoard."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ModuleNotFoundError as problem:
-        raise MissingExtraError.of(problem.name, "train") from None
-    return SummaryWriter(str(out / "tensorboard"))
-
-
-def _write_curves(writer: Any, row: dict[str, Any]) -> None:
-    """Write one epoch's row of the history."""
-    for name, value in row.items():
-        values = value if isinstance(value, dict) else {"": value}
-        for part, number in values.items():
-            if name != "epoch":
-                writer.add_scalar(f"{name}/{part}" if part else name, number, row["epoch"] + 1)

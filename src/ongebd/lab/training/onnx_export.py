@@ -47,7 +47,7 @@ def export_folder(folder: Path) -> Path:
     """Write `model.onnx` for the weights in a model's folder.
 
     Raises:
-        ConfigError: There is no model, or the file can't be written.
+        ConfigError: The folder has no model, or the file can't be written.
     """
     export_onnx(load_anticipator(folder), folder / ONNX_FILE)
     return folder / ONNX_FILE

@@ -63,7 +63,7 @@ def checked_device(name: str, local: int = 0) -> torch.device:
     """The device of a name as in `TrainConfig.device`; `local` is the GPU if none is named.
 
     Raises:
-        ConfigError: There is no such device.
+        ConfigError: The device doesn't exist.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"

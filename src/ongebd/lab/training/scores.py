@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ongebd.baselines.network import OnlineNetwork
 from ongebd.data.labelled import LabelledVideo
@@ -54,9 +53,8 @@ def errors_of_model(
 
     The first frame of each stretch, which nothing predicts, has NaN.
     """
-    with _evaluating(model):
-        window = model.config.window
-        return _errors(lambda frames, _: frame_errors(model, frames), videos, features, window)
+    model.eval()
+    return _errors(lambda frames, _: frame_errors(model, frames), videos, features, model.config.window)
 
 
 def errors_of_naive(
@@ -125,11 +123,11 @@ def probabilities_of_baseline(
         for group, length in zip(groups, lengths, strict=True)
     )
     out = np.full(int(ends[-1]), np.nan)
-    with _evaluating(network):
-        for group, frames in zip(groups, features.stream(rows), strict=True):
-            chances = network(frames.float()).float().sigmoid().double().cpu().numpy()  # (S, T)
-            for (first, end), each in zip(group, chances, strict=True):
-                out[first + 1 : end] = each[1 : end - first]
+    network.eval()
+    for group, frames in zip(groups, features.stream(rows), strict=True):
+        chances = network(frames.float()).float().sigmoid().double().cpu().numpy()  # (S, T)
+        for (first, end), each in zip(group, chances, strict=True):
+            out[first + 1 : end] = each[1 : end - first]
     return np.split(out, ends[1:-1])
 
 
@@ -143,14 +141,3 @@ def group_by_length(spans: Sequence[tuple[int, int]]) -> list[list[tuple[int, in
         else:
             groups.append([span])
     return groups
-
-
-@contextmanager
-def _evaluating(network: nn.Module) -> Iterator[None]:
-    """Evaluation mode within."""
-    was_training = network.training
-    network.eval()
-    try:
-        yield
-    finally:
-        network.train(was_training)

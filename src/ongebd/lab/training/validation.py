@@ -164,7 +164,7 @@ def validate(
         obd: Through the discriminator; otherwise by a fixed threshold on the error.
 
     Raises:
-        ConfigError: There is no such figure.
+        ConfigError: The figure is unknown.
     """
     if select_by not in FIGURES:
         raise ConfigError(f"select_by must be one of {', '.join(FIGURES)}, not {select_by!r}")
