@@ -157,7 +157,7 @@ def test_gradients_are_clipped_where_the_authors_clip_them() -> None:
     ("changes", "message"),
     [
         ({"name": "magic"}, "unknown baseline 'magic'; known are miniroad"),
-        ({"network": "hidden"}, "'hidden' is not a list of name=number"),
+        ({"network": "hidden"}, "'hidden' is not name=number"),
         ({"network": "depth=3"}, "unknown setting 'depth'"),
         ({"network": "hidden=0"}, "hidden must be at least 1"),
         ({"name": "estimator", "network": "hidden=4"}, "network is for baselines"),

@@ -1,4 +1,4 @@
-"""A source that breaks off: what came is kept, the cause is reported, and a part never passes for the whole."""
+"""A source that breaks off: what came is kept, the cause is reported, and the result is marked incomplete."""
 
 from __future__ import annotations
 

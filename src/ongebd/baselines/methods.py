@@ -54,7 +54,10 @@ def network_shape(name: str, values: dict[str, Any] | None = None, *, dim: int |
     """
     kind = getattr(_module(name), f"{METHODS[name].network}Config")
     given = dict(values or {}) | ({} if dim is None else {"dim": dim})
-    return changed(kind(), given, f"{name}: ")
+    try:
+        return kind(**given)
+    except TypeError:  # a name is unknown: `changed` says which
+        return changed(kind(), given, f"{name}: ")
 
 
 def make_network(name: str, shape: Any = None) -> OnlineNetwork[Any]:

@@ -172,16 +172,20 @@ class TrainConfig:
         names = ("delta", "window", "warmup", "min_std", "min_error", "min_gap", "max_run")
         return StreamConfig(fps=fps, tau=tau, **{name: getattr(self, name) for name in names})
 
-    def network_settings(self) -> dict[str, str]:
-        """The settings of a baseline's network that differ from the published ones, as text.
+    def network_settings(self) -> dict[str, int | float]:
+        """The settings of a baseline's network that differ from the published ones.
 
         Raises:
             ConfigError: `network` is not a list of `name=number`.
         """
-        pairs = [pair.partition("=") for pair in self.network.replace(" ", "").split(",") if pair]
-        if not all(equals for _, equals, _ in pairs):
-            raise ConfigError(f"network: {self.network!r} is not a list of name=number")
-        return {name: value for name, _, value in pairs}
+        values: dict[str, int | float] = {}
+        for pair in filter(None, self.network.replace(" ", "").split(",")):
+            name, _, text = pair.partition("=")
+            try:
+                values[name] = int(text) if text.isdecimal() else float(text)
+            except ValueError:
+                raise ConfigError(f"network: {pair!r} is not name=number") from None
+        return values
 
     def changed(self, changes: dict[str, Any], where: str = "") -> Self:
         """A copy with some settings changed; text is read as the setting's type.
