@@ -41,8 +41,7 @@ def view(url: str, seen: Counter[str]) -> None:
                     path = f"api/streams/{event['s']}/thumbnails/{event['n']}"
                     if path not in shown:
                         shown.add(path)
-                        fetched = http.get(path).status_code == 200
-                        seen["pictures"] += fetched  # other clients count too, meanwhile
+                        seen.update(pictures=http.get(path).status_code == 200)
 
 
 def halves_of(samples: list[tuple[float, ...]], settled_at: float) -> list[np.ndarray]:
