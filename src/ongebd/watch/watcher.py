@@ -104,12 +104,7 @@ class Watcher:
         self._failure: BaseException | None = None
         self.sinks: list[HubSink] = []
         self._pool = StreamPool(
-            model,
-            device=device,
-            config=config,
-            max_pending=max_pending,
-            when_full="drop-oldest",
-            on_result=self._decided,
+            model, device=device, config=config, max_pending=max_pending, on_result=self._decided
         )
         self.model, self.config = self._pool.model, self._pool.config
         self.streams: Mapping[str, WatchedStream] = {source.key: self._stream(source) for source in named}
