@@ -9,6 +9,7 @@ import pytest
 from starlette.datastructures import Headers
 
 from ongebd.errors import ConfigError, OngebdError
+from ongebd.watch.server import access as room
 from ongebd.watch.server import serve
 from ongebd.watch.server.access import Access
 
@@ -129,7 +130,7 @@ def test_guessing_is_slowed_down_for_the_guesser_only(closed):
 
 def test_patience_returns_with_time_and_is_kept_for_each_network(monkeypatch):
     now = 100.0
-    monkeypatch.setattr("ongebd.watch.server.access.monotonic", lambda: now)
+    monkeypatch.setattr(room, "monotonic", lambda: now)
     access = Access(TOKEN)
     assert [access.check("wrong", "10.0.0.1") for _ in range(6)] == ["wrong"] * 5 + ["wait"]
     assert access.check(TOKEN, "10.0.0.2") == "right"
@@ -157,7 +158,7 @@ def test_guesses_from_ever_new_addresses_fill_no_memory():
 
 def test_a_session_ends(monkeypatch):
     now = 0.0
-    monkeypatch.setattr("ongebd.watch.server.access.monotonic", lambda: now)
+    monkeypatch.setattr(room, "monotonic", lambda: now)
     access = Access(TOKEN)
     secret = access.open_session()
     cookie = Headers({"Cookie": f"ongebd={secret}"})
