@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
+from reprlib import Repr
 from typing import Any, Self
 
 
@@ -50,9 +51,10 @@ class MissingExtraError(OngebdError, ImportError):
 
 @contextmanager
 def os_errors(where: object, advice: str = "", error: type[OngebdError] = ConfigError) -> Iterator[None]:
-    """Turn an OSError of the block into one line: `{where}: {what happened}; {advice}`.
+    """Turn an OSError of the block, or a name that no file can have, into one line.
 
-    A broken pipe passes through: the reader went away, which is no mistake of the user.
+    The line is `{where}: {what happened}; {advice}`. A broken pipe passes through: the reader went away,
+    which is no mistake of the user.
     """
     try:
         yield
@@ -61,6 +63,10 @@ def os_errors(where: object, advice: str = "", error: type[OngebdError] = Config
     except OSError as problem:
         reason = f"{where}: {problem.strerror or problem}"
         raise error(f"{reason}; {advice}" if advice else reason) from problem
+    except ValueError as problem:  # all that Python says of such a name
+        if not (isinstance(problem, UnicodeEncodeError) or "embedded null" in str(problem)):
+            raise
+        raise error(f"{where}: no file can have this name; correct it") from None
 
 
 def a_number(name: str, value: Any) -> float:
@@ -70,7 +76,7 @@ def a_number(name: str, value: Any) -> float:
         ConfigError: It is none; a truth value and a text are none.
     """
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ConfigError(f"{name} must be a number, not {_shown(value)}")
+        raise ConfigError(f"{name} must be a number, not {shown(value)}")
     try:
         return float(value)
     except OverflowError:
@@ -84,10 +90,26 @@ def a_whole_number(name: str, value: Any) -> int:
         ConfigError: It is none; 8.0, a truth value and a text are none.
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ConfigError(f"{name} must be a whole number, not {_shown(value)}")
-    return int(value)
+        raise ConfigError(f"{name} must be a whole number, not {shown(value)}")
+    number = int(value)
+    if abs(number) >= 10**300:
+        raise ConfigError(f"{name} must be a whole number of usual size, not one with hundreds of digits")
+    return number
 
 
-def _shown(value: object) -> str:
-    text = " ".join(repr(value).split())
+_short = Repr()
+_short.maxlevel = 3
+_short.maxstring = _short.maxother = 1000
+
+
+def shown(value: object) -> str:
+    """A value for a message: one short line, whatever its size or depth.
+
+    >>> shown([[[[[]]]]])
+    '[[[[...]]]]'
+    """
+    try:
+        text = " ".join(_short.repr(value).split())
+    except ValueError:  # Python writes no number of more than 4300 digits
+        return f"a huge {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:59]}…"

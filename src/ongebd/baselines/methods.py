@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ongebd.common.settings import changed
-from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.errors import ConfigError, MissingExtraError, shown
 
 if TYPE_CHECKING:
     from ongebd.baselines.network import OnlineNetwork
@@ -40,7 +40,7 @@ METHODS = {
 def find_method(name: str) -> Method:
     """A baseline by its name."""
     if name not in METHODS:
-        raise ConfigError(f"unknown baseline {name!r}; known are {', '.join(METHODS)}")
+        raise ConfigError(f"unknown baseline {shown(name)}; known are {', '.join(METHODS)}")
     return METHODS[name]
 
 

@@ -158,6 +158,8 @@ def checked_sources(command: str, sources: Sequence[str] | None, listed: Path | 
 
     Refuses no source, an empty one, standard input twice, and a misspelt option taken for a source.
     """
+    from ongebd.video.source import status_of
+
     named = list(sources or ())
     if listed is not None:
         with os_errors(f"--list {listed}: can't read"):
@@ -172,7 +174,7 @@ def checked_sources(command: str, sources: Sequence[str] | None, listed: Path | 
     for source in named:
         if not source:
             raise ConfigError("a source is empty; name a video file, a URL, or - for standard input")
-        if source.startswith("-") and source != "-" and not Path(source).exists():
+        if source.startswith("-") and source != "-" and status_of(source) is None:
             raise ConfigError(f"unknown option, or no such file: {source} {advice}")
     return named
 

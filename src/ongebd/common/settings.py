@@ -14,7 +14,7 @@ from functools import cache
 from math import isfinite
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ongebd.errors import ConfigError, a_number, a_whole_number
+from ongebd.errors import ConfigError, a_number, a_whole_number, shown
 
 Settings = TypeVar("Settings", bound=Any)
 
@@ -106,11 +106,11 @@ def read_as(value: Any, wanted: Any, where: str) -> Any:
         try:
             value = kind(value)
         except ValueError:
-            raise ConfigError(f"{where} must be {_NAMES[kind]}, not {value!r}") from None
+            raise ConfigError(f"{where} must be {_NAMES[kind]}, not {shown(value)}") from None
     elif kind is int and isinstance(value, float) and value.is_integer():
         value = int(value)
     elif kind is str and isinstance(value, int | float) and not isinstance(value, bool):
-        value = str(value)
+        value = str(value if isinstance(value, float) else a_whole_number(where, value))
     return _checked(where, value, wanted)
 
 
@@ -124,7 +124,7 @@ def _checked(name: str, value: Any, wanted: Any) -> Any:
         return None
     if get_origin(kind) is Literal:
         if not isinstance(value, str) or value not in get_args(kind):
-            raise ConfigError(f"{name} must be one of {', '.join(get_args(kind))}, not {value!r}")
+            raise ConfigError(f"{name} must be one of {', '.join(get_args(kind))}, not {shown(value)}")
     elif kind in (int, float):
         value = a_whole_number(name, value) if kind is int else a_number(name, value)
         if not isfinite(value):
@@ -132,7 +132,7 @@ def _checked(name: str, value: Any, wanted: Any) -> Any:
         if within is not None and value not in within:
             raise ConfigError(f"{name} must be {within}, not {value}")
     elif kind in (bool, str) and not isinstance(value, kind):
-        raise ConfigError(f"{name} must be {_NAMES[kind]}, not {value!r}")
+        raise ConfigError(f"{name} must be {_NAMES[kind]}, not {shown(value)}")
     return value
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ongebd import backbones
 from ongebd.detector.model import LEARNED, Model, Recipe, learned_recipe
-from ongebd.errors import ConfigError, a_whole_number
+from ongebd.errors import ConfigError, a_whole_number, shown
 
 __all__ = ["DEFAULT_MODEL", "Model", "load", "model_names", "runtime_of"]
 
@@ -80,14 +80,21 @@ def _loaded(name: str, threads: int, device: str, weights: Path | str | None) ->
 
     if kind in RECIPES:
         return _named(name, RECIPES[kind], threads, device, weights)
-    if kind in TRAINABLE and (colon or not Path(name).is_dir()):
+    if kind in TRAINABLE and (colon or not _is_folder(name)):
         if not argument:
             raise ConfigError(f"{kind} needs trained weights: train it, then name {kind}:FOLDER")
         return load_trained(Path(argument), threads, device, weights, kind)
-    if not Path(name).is_dir():
+    if not _is_folder(name):
         known = ", ".join(model_names())
-        raise ConfigError(f"unknown model {name!r}; known are {known}, and folders of trained models")
+        raise ConfigError(f"unknown model {shown(name)}; known are {known}, and folders of trained models")
     return load_trained(Path(name), threads, device, weights)
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except OSError:  # too long for a name
+        return False
 
 
 def _named(name: str, recipe: Recipe, threads: int, device: str, weights: Path | str | None) -> Model:

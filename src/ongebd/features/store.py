@@ -128,7 +128,7 @@ class FeatureStore:
             text = (path / _HEADER).read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
             raise StoreError(f"{path}: not a feature store; make one with: ongebd extract … --out") from None
-        except (OSError, UnicodeDecodeError) as problem:
+        except (OSError, ValueError) as problem:
             raise StoreError(f"{path}: can't read: {problem}") from None
         return cls(path, StoreHeader.from_json(text, path / _HEADER))
 

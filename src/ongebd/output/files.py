@@ -65,15 +65,16 @@ def open_writers(formats: Sequence[str], directory: str | Path, stem: str, heade
     names = check_formats(formats)
     folder = Path(directory)
     paths = output_paths(names, folder, stem)
-    protect_sources(paths, [header.source])
     with writing(folder):
+        protect_sources(paths, [header.source])
         folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as undo:
         for path in paths:
-            if not path.exists():
-                undo.callback(path.unlink, missing_ok=True)
             with writing(path):
+                new = not path.exists()
                 path.open("ab").close()
+            if new:
+                undo.callback(path.unlink, missing_ok=True)
         writers = [writer_of(name)(path, header) for name, path in zip(names, paths, strict=True)]
         undo.pop_all()
     return writers

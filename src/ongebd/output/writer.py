@@ -137,7 +137,7 @@ def writing(name: str | Path, option: str = "--out") -> Iterator[None]:
     """
     try:
         yield
-    except BrokenPipeError:
+    except (BrokenPipeError, OngebdError):
         raise
     except (OSError, ValueError) as problem:
         cause = getattr(problem, "strerror", None) or str(problem)

@@ -53,7 +53,13 @@ def options_for_url(url: str) -> dict[str, str]:
     Raises:
         SourceError: The protocol isn't one of the network's.
     """
-    scheme = urlsplit(plain_url(url)).scheme.lower()
+    try:
+        parts = urlsplit(plain_url(url))
+        scheme, _ = parts.scheme.lower(), parts.port  # which raises for a port that can't be
+    except ValueError:  # whose text may hold a password
+        raise SourceError(
+            "not a whole address; check it (in a password, write / as %2F, ? as %3F, # as %23)"
+        ) from None
     if scheme not in _SCHEMES:
         raise SourceError(f"unknown protocol; use one of {', '.join(_SCHEMES)}, or a file")
     formats = [_FORMATS, _SOUND, _PLAYLIST, *(name for name in ("rtsp", "rtp") if scheme.startswith(name))]

@@ -94,13 +94,21 @@ def kind_of(source: Source) -> Kind:
         return "camera"
     if is_url(text):
         return "url"
-    path = Path(local_path(text))
-    return "pipe" if path.exists() and not path.is_file() else "file"
+    status = status_of(local_path(text))
+    return "file" if status is None or stat.S_ISREG(status.st_mode) else "pipe"
 
 
 def is_url(text: str) -> bool:
     """Whether the text names something to fetch by a protocol, rather than a local file."""
     return bool(re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text)) and not text.lower().startswith("file:")
+
+
+def status_of(path: str) -> os.stat_result | None:
+    """Of a file or folder; None where there is none, also for a name that none can have."""
+    try:
+        return Path(path).stat()
+    except (OSError, ValueError):
+        return None
 
 
 def local_path(text: str) -> str:
@@ -109,7 +117,7 @@ def local_path(text: str) -> str:
         path = urlsplit(text).path
         # As bytes, because names on a disk needn't be UTF-8; Windows has its own rules for drives.
         return url2pathname(path) if os.name == "nt" else os.fsdecode(unquote_to_bytes(os.fsencode(path)))
-    if text.lower().startswith("file:") and not Path(text).exists():
+    if text.lower().startswith("file:") and status_of(text) is None:
         return text[len("file:") :]
     return text
 

@@ -18,7 +18,7 @@ from ongebd.common.text import printable, spoken_name
 from ongebd.errors import ConfigError
 from ongebd.video import VideoReader
 from ongebd.video.access import plain_url
-from ongebd.video.source import is_url, kind_of
+from ongebd.video.source import is_url, kind_of, status_of
 
 _NAMED = re.compile(r"([^\W_][\w .-]{0,39})=(.+)", re.DOTALL)
 _NOT_IN_KEYS = re.compile(r"[^a-z0-9]+")
@@ -151,7 +151,7 @@ def may_come_back(source: str) -> bool:
 
 def _split(text: str) -> tuple[str | None, str]:
     named = _NAMED.fullmatch(text)
-    if named is None or (not is_url(named[2]) and Path(text).exists()):
+    if named is None or (not is_url(named[2]) and status_of(text) is not None):
         return None, text
     return named[1].strip(), named[2]
 

@@ -53,7 +53,7 @@ def test_yaml_numbers_without_a_point_are_numbers(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("- 1", "setting: value"),
-        ("a: [", "not YAML"),
+        ("a: 'b", "not YAML"),
         ("learning_rate: 1", "unknown setting 'learning_rate'"),
         ("residul: true", "did you mean residual"),
         ("epochs: 1.5", "epochs must be a whole number"),
@@ -127,3 +127,25 @@ def test_every_setting_is_described_in_the_guide() -> None:
     guide = (Path(__file__).resolve().parents[3] / "docs" / "training.md").read_text(encoding="utf-8")
     missing = [field.name for field in fields(TrainConfig) if f"`{field.name}`" not in guide]
     assert not missing
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "epochs:\n  - &a0 [x,x]\n" + "".join(f"  - &a{i} [{f'*a{i - 1},' * 9}]\n" for i in range(1, 10)),
+        "epochs: " + "[" * 5000 + "]" * 5000,
+        "- " * 5000,
+        "lr: 1\n" * 20_000,
+        "epochs: " + "9" * 5000,
+        "epochs: " + "1:" * 500 + "1",
+        "lr: !!timestamp x",
+        "lr: !!bool x",
+        "lr: !!int ''",
+        "lr: !!python/object/apply:os.system [id]",
+    ],
+)
+def test_a_file_that_could_grow_or_nest_without_limit_is_refused_at_once(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bomb.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"^[^\n]{1,500}$"):
+        read_config(path)

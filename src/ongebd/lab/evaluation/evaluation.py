@@ -16,7 +16,7 @@ from ongebd.data.label_set import LabelSet
 from ongebd.data.labels import min_consistency_of
 from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet
-from ongebd.errors import ConfigError, LabelError
+from ongebd.errors import ConfigError, LabelError, shown
 from ongebd.lab.evaluation.bootstrap import Interval, resampled_scores
 from ongebd.lab.evaluation.ceiling import Ceiling, each_annotator, most_consistent_annotator
 from ongebd.lab.evaluation.comparison import Missing, check_min_consistency, compare
@@ -70,7 +70,7 @@ class EvaluationConfig:
             check_min_consistency(self.min_consistency)
         elif self.min_consistency != "own":
             raise ConfigError(
-                f"min_consistency must be a number, None or 'own', not {self.min_consistency!r}"
+                f"min_consistency must be a number, None or 'own', not {shown(self.min_consistency)}"
             )
 
 

@@ -11,7 +11,7 @@ from ongebd.common import settings
 from ongebd.common.settings import Range, check_fields
 from ongebd.data.labelled import NEAR, LabelRule
 from ongebd.detector.config import StreamConfig
-from ongebd.errors import ConfigError, MissingExtraError, os_errors
+from ongebd.errors import ConfigError, MissingExtraError, os_errors, shown
 from ongebd.estimator.anticipation import Metric
 from ongebd.estimator.anticipator_config import AnticipatorConfig
 from ongebd.lab.evaluation.figures import FIGURES
@@ -150,7 +150,7 @@ class TrainConfig:
         if self.is_baseline and self.obd:
             raise ConfigError("without est and rest the discriminator has no error: set obd to false")
         if self.select_by not in FIGURES:
-            raise ConfigError(f"select_by must be one of {', '.join(FIGURES)}, not {self.select_by!r}")
+            raise ConfigError(f"select_by must be one of {', '.join(FIGURES)}, not {shown(self.select_by)}")
         # These are needed only after hours of training; making them raises an error now.
         self.stream(24.0, 1.0 if self.tau is None else self.tau)
         self.model(2048)
@@ -200,22 +200,48 @@ class TrainConfig:
         return settings.changed(self, changes, f"{where}: " if where else "")
 
 
+_LARGEST = 1 << 16
+
+
 def read_config(path: Path) -> TrainConfig:
     """Read a YAML file of `setting: value` lines.
 
+    A value is a single one: lists and mappings, which can grow without limit or nest, are refused unread.
+
     Raises:
-        ConfigError: The file can't be read, or a setting is unknown or wrong.
+        ConfigError: The file can't be read or is too large, or a setting is unknown or wrong.
         MissingExtraError: PyYAML is not installed.
     """
     try:
         import yaml
     except ModuleNotFoundError as problem:
         raise MissingExtraError.of(problem.name, "train") from None
+    with os_errors(path, "check the path"), path.open("rb") as file:
+        data = file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise ConfigError(
+            f"{path}: more than {_LARGEST} bytes; a file of settings is small, name another one"
+        )
     try:
-        with os_errors(path, "check the path"):
-            values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = data.decode("utf-8-sig")
+        collections = 0
+        for event in yaml.parse(text, yaml.SafeLoader):
+            collections += isinstance(event, yaml.CollectionStartEvent)
+            if collections > 1:
+                where = f"{path}, line {event.start_mark.line + 1}" if event.start_mark else str(path)
+                raise ConfigError(f"{where}: a setting has one value, not a list or a mapping")
+        values = yaml.safe_load(text)
     except (UnicodeDecodeError, yaml.YAMLError) as problem:
-        raise ConfigError(f"{path}: not YAML ({problem})") from None
+        raise ConfigError(f"{path}: not YAML ({' '.join(str(problem).split())})") from None
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        ValueError,
+    ) as problem:  # of PyYAML, for odd scalars
+        if isinstance(problem, ConfigError):
+            raise
+        raise ConfigError(f"{path}: a value that YAML can't read ({problem}); put it in quotes") from None
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: expected lines of `setting: value`")
     return TrainConfig().changed({str(name): value for name, value in values.items()}, str(path))
