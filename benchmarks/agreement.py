@@ -28,8 +28,8 @@ from ongebd.detector import Model
 from ongebd.detector.openvino import on_cpu_runtime
 from ongebd.detector.trained import ONNX_FILE
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
+from ongebd.estimator.losses import prediction_errors
 from ongebd.estimator.onnx_anticipator import OnnxAnticipator
-from ongebd.estimator.torch_errors import prediction_errors
 from ongebd.lab.benchmark.random_weights import random_resnet50
 from ongebd.lab.training.onnx_export import export_onnx
 from ongebd.pool import StreamPool

@@ -24,8 +24,7 @@ from torch import Tensor, nn
 from ongebd.data.labelled import LabelledVideo
 from ongebd.data.windows import IntArray, WindowTape, build_tape
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
-from ongebd.estimator.losses import balancing_weight, est_loss
-from ongebd.estimator.torch_errors import prediction_errors
+from ongebd.estimator.losses import balancing_weight, est_loss, prediction_errors
 from ongebd.lab.training.batches import BatchLoader, to_device
 from ongebd.lab.training.config import TrainConfig
 from ongebd.lab.training.loop import train_step

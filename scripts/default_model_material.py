@@ -19,7 +19,9 @@ from ongebd import backbones
 from ongebd.backbones.pipeline import frame_features
 from ongebd.data import LabelSet, read_labels
 from ongebd.errors import OngebdError
-from ongebd.estimator.cues import GROUPS, cue_matrix
+from ongebd.estimator.appearance import HORIZON_NAMES, WINDOW_NAMES
+from ongebd.estimator.cues import CueStream
+from ongebd.estimator.motion import MotionCues
 from ongebd.lab.composites import (
     BOUNDARY_KINDS,
     DISTRACTOR_KINDS,
@@ -33,6 +35,8 @@ from ongebd.video import VideoReader
 BACKBONE = "efficientnet_lite0_whole"
 FPS = 24.0
 FOLDS = 6
+GROUPS = {"horizons": HORIZON_NAMES, "windows": WINDOW_NAMES, "motion": MotionCues.names}
+"""The names of the cues in each group, in the order of the columns."""
 TESTED = ("changes", "unrated")
 """Sets of composites to score: only made changes are labelled in them."""
 Scores = dict[str, npt.NDArray[np.float64]]
@@ -200,7 +204,7 @@ def cues_of(
     kept = work / "cues" / f"{key.hexdigest()[:24]}.npz"
     if not kept.exists():
         kept.parent.mkdir(exist_ok=True)
-        features, times = [], []
+        cues, rows, times = CueStream(backbone.dim), [], []
         with (
             VideoReader(path, FPS, view=backbone.view) as reader,
             closing(frame_features(reader, backbone, 2)) as pairs,
@@ -209,8 +213,8 @@ def cues_of(
                 if frame.time > until:
                     break
                 times.append(float(frame.time))
-                features.append(feature)
-        np.savez(kept, times=np.array(times), cues=cue_matrix(features))
+                rows.append(cues.update(feature))
+        np.savez(kept, times=np.array(times), cues=np.stack(rows))
         print(f"{path.stem}: {len(times)} frames", file=sys.stderr, flush=True)
     with np.load(kept) as arrays:
         return arrays["times"], arrays["cues"]

@@ -26,6 +26,7 @@ from boundary_trees import RatedClip, TreeConfig, grow, out_of_fold
 from default_model_material import (
     FOLDS,
     FPS,
+    GROUPS,
     Judge,
     Material,
     Scores,
@@ -38,7 +39,6 @@ from tree_weights import forest_from_lightgbm, write_weights
 
 from ongebd import StreamConfig
 from ongebd.data import LabelSet, as_prediction_set
-from ongebd.estimator.cues import GROUPS
 from ongebd.estimator.learned import COLD
 from ongebd.lab.evaluation.comparison import compare
 
@@ -239,7 +239,6 @@ def write(
             f"boundaries of {sum(clip.trainable for clip in material.clips)} real clips rated by a"
             f" vision-language model, and {made} composites; see docs/model-card.md"
         ),
-        groups=tuple(GROUPS),
         delays=delays,
         latency=LATENCY[name],
         settings=SETTINGS,

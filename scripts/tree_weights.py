@@ -8,17 +8,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ongebd.errors import ConfigError
-from ongebd.estimator.cues import context_names, cue_names
-from ongebd.estimator.forest import Forest, Tree
+from ongebd.estimator.cues import CONTEXT, CueStream
+from ongebd.estimator.forest import Forest
 from ongebd.estimator.learned import FORMAT, LearnedModel
 
+Tree = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
+"""Feature, threshold, left, right and value of each node of one tree."""
 _OBJECTIVES = ("cross_entropy", "xentropy", "binary sigmoid:1")
 
 
@@ -43,11 +47,57 @@ def forest_from_lightgbm(
         for _, place, judge in judges
         for dump in judge
     ]
-    return Forest.of(
+    return forest_of(
         members,
         judges=[number for number, (_, _, judge) in enumerate(judges) for _ in judge],
         views=[number for number, _, _ in judges],
     )
+
+
+def forest_of(members: list[list[Tree]], *, judges: list[int], views: list[int]) -> Forest:
+    """A forest from single trees.
+
+    Args:
+        members: The trees of each, with nodes numbered from 0, the root first, children after their parent.
+        judges: Of each member, its judge.
+        views: Of each judge, its view.
+    """
+    trees = [[np.asarray(column) for column in tree] for trees in members for tree in trees]
+    if not trees:
+        raise ConfigError("trees: there are none")
+    sizes = [len(tree[0]) for tree in trees]
+    roots = np.cumsum(sizes) - sizes
+    shift = np.repeat(roots, sizes)
+    feature, threshold, left, right, value = (np.concatenate(column) for column in zip(*trees, strict=True))
+    return Forest(
+        feature.astype(np.int32),
+        rounded_down(threshold),
+        (left + shift).astype(np.int32),
+        (right + shift).astype(np.int32),
+        value.astype(np.float64),
+        roots.astype(np.int32),
+        np.repeat(np.arange(len(members), dtype=np.int32), [len(trees) for trees in members]),
+        np.array(judges, np.int32),
+        np.array(views, np.int32),
+    )
+
+
+def rounded_down(threshold: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """The largest float32 numbers that are not above: for float32 x, x ≤ threshold stays the same."""
+    exact = np.asarray(threshold, np.float64)
+    near = exact.astype(np.float32)
+    return np.where(near > exact, np.nextafter(near, np.float32(-np.inf)), near)
+
+
+def save_forest(path: Path, forest: Forest) -> None:
+    """Write a forest's arrays as an `.npz` file, which `Forest.load` reads."""
+    np.savez_compressed(path, **{field.name: getattr(forest, field.name) for field in fields(forest)})
+
+
+def parameter_count(forest: Forest) -> int:
+    """How many numbers were learned: a feature and a threshold for each inner node, a value for each leaf."""
+    leaves = int((forest.left == np.arange(len(forest.left))).sum())
+    return 2 * (len(forest.left) - leaves) + leaves
 
 
 def write_weights(
@@ -57,7 +107,6 @@ def write_weights(
     *,
     what: str,
     trained_on: str,
-    groups: Sequence[str],
     delays: Sequence[int],
     latency: int,
     settings: Mapping[str, float],
@@ -71,16 +120,28 @@ def write_weights(
         forest: Its trees.
         what: A short description.
         trained_on: The data, in a few words.
-        groups: Of the cues.
         delays: Of each view, in frames.
         latency: Frames of future that a score waits for, at least the largest delay.
         settings: Of a stream: min_gap and max_run in seconds, rearm.
         sensitivities: (sensitivity, threshold), by rising sensitivity; 0.5, the default, must be among them.
 
     Raises:
-        ConfigError: The written files can't be used.
+        ConfigError: The delays, the table or the trees don't fit together.
     """
-    forest.save(folder / f"{name}.npz")
+    names = CueStream.names
+    inputs = (len(CONTEXT) + 1) * len(names)
+    if not delays or not 0 <= min(delays) <= max(delays) <= latency:
+        raise ConfigError(f"{name}: the delays must be from 0 to the latency, {latency}")
+    sensitivity, threshold = np.array(sensitivities).reshape(-1, 2).T
+    if len(sensitivity) < 2 or (np.diff(sensitivity) <= 0).any() or (np.diff(threshold) >= 0).any():
+        raise ConfigError(f"{name}: thresholds must fall as the sensitivity rises")
+    needed = int(forest.feature.max()) + 1
+    if forest.views != len(delays) or needed > inputs:
+        raise ConfigError(
+            f"{name}: trees with {forest.views} views of {needed} inputs, but {len(delays)} delays and"
+            f" {inputs} inputs"
+        )
+    save_forest(folder / f"{name}.npz", forest)
     about = {
         "format": FORMAT,
         "name": name,
@@ -95,13 +156,12 @@ def write_weights(
         "delays": list(delays),
         "settings": dict(settings),
         "sensitivities": [list(pair) for pair in sensitivities],
-        "parameters": forest.parameters,
+        "parameters": parameter_count(forest),
         "trees": len(forest.root),
         "members": len(forest.judge),
         "judges": len(forest.view),
-        "groups": list(groups),
-        "inputs": len(context_names(cue_names(groups))),
-        "cues": list(cue_names(groups)),
+        "inputs": inputs,
+        "cues": list(names),
     }
     text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
     (folder / f"{name}.json").write_text(text, encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from numbers import Integral, Real
 from reprlib import Repr
 from typing import Any, Self
@@ -47,6 +48,18 @@ class MissingExtraError(OngebdError, ImportError):
     def of(cls, module: str | None, extra: str) -> Self:
         """The error for a module that is not there, with the command that mends it."""
         return cls(f'{module} is not installed: pip install "ongebd[{extra}]"', name=module)
+
+
+def import_extra(module: str, extra: str) -> Any:
+    """A module that needs an optional extra.
+
+    Raises:
+        MissingExtraError: It, or a module that it imports, is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as problem:
+        raise MissingExtraError.of(problem.name, extra) from None
 
 
 @contextmanager

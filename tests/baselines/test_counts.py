@@ -26,7 +26,7 @@ def test_the_backbone_without_its_classifier() -> None:
         assert parameter_count(ResNet50()) == RESNET50
 
 
-def test_catalogue_says_what_the_networks_have(method: str) -> None:
+def test_the_catalogue_has_the_networks_parameters(method: str) -> None:
     assert parameter_count(published(method)) == METHODS[method].parameters
 
 

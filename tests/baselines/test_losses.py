@@ -60,7 +60,7 @@ def test_a_short_window_of_miniroad_begins_at_its_stream(small: Callable[[str], 
 
 
 def test_testra_trains_its_whole_work_memory(small: Callable[[str], Any]) -> None:
-    """With all frames before it in the long memory, the last place is what the stream says."""
+    """With all earlier frames in the long memory, the last place has the stream's score."""
     network = small("testra")
     work, before = network.shape.work, 20
     _, targets, _ = batch(network, 0)
@@ -94,7 +94,7 @@ def test_oadtr_adds_half_the_loss_on_the_frames_to_come(small: Callable[[str], A
             torch.testing.assert_close(losses[row, place], wanted, atol=1e-5, rtol=0)
 
 
-def test_simon_has_the_focal_loss_of_what_it_says_in_a_stream(small: Callable[[str], Any]) -> None:
+def test_simon_has_the_focal_loss_of_its_stream_scores(small: Callable[[str], Any]) -> None:
     network = small("simon")
     window, _, run = network.layout()
     frames, targets, lead = batch(network, -1)  # the first place is the first frame of its stream

@@ -1,4 +1,4 @@
-"""One frame at a time, a whole sequence at once, several streams at once: always the same numbers."""
+"""One frame at a time, a whole sequence, or several streams together: always the same numbers."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_reset_forgets_everything(network: Any) -> None:
     first = [scorer.update(feature, 0.0) for feature in sequence[:20]]
     scorer.reset()
     assert [scorer.update(feature, 0.0) for feature in sequence[:20]] == first
-    assert first[0] is None, "nothing ends with the first frame of a stream"
+    assert first[0] is None, "the first frame of a stream ends nothing"
     assert all(isinstance(score, float) and 0 <= score <= 1 for score in first[1:])
     assert scorer.flush() == []
 
@@ -108,7 +108,7 @@ def test_memory_is_flat(network: Any, steps: int) -> None:
 
 
 def test_the_long_memory_stays_finite_and_exact(small: Callable[[str], Any]) -> None:
-    """Sums relative to the largest score neither overflow nor fade away, however far scores lie apart."""
+    """Sums relative to the largest score don't overflow or vanish, however far scores lie apart."""
     network = small("testra")
     with torch.no_grad():
         network.fading.query.weight.mul_(40)  # scores in the hundreds, whose exponentials float32 has not
@@ -133,7 +133,7 @@ def test_any_cut_of_the_long_memory_gives_the_same(
 
 
 class LargestTensor(TorchDispatchMode):
-    """Looks at what every operation gives."""
+    """Records the size of every operation's result."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -147,8 +147,8 @@ class LargestTensor(TorchDispatchMode):
         return out
 
 
-def test_what_a_long_sequence_takes_grows_with_itself_alone(network: Any) -> None:
-    """No table of frames by frames: the largest tensor of four times the length is at most four times it."""
+def test_memory_grows_linearly_with_the_length_of_a_sequence(network: Any) -> None:
+    """Four times the length needs at most four times the largest tensor: no table of frames by frames."""
     largest = []
     for length in (800, 3200):
         sequence = features(11, length=length)

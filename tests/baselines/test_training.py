@@ -1,4 +1,4 @@
-"""The one loop trains every baseline; what it writes is named, streamed and decided as it was validated."""
+"""The one loop trains every baseline; its output is named, streamed and decided as in validation."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_what_is_trained_streams_as_it_was_validated(method: str, tmp_path: Path
             np.testing.assert_allclose([b.time for b in found], predicted.videos[video.id].times, atol=1e-9)
 
 
-def test_streams_beside_each_other_say_what_each_says_alone(method: str, tmp_path: Path) -> None:
+def test_streams_scored_together_equal_each_alone(method: str, tmp_path: Path) -> None:
     torch.set_num_threads(1)
     task = task_of(configured(method, tmp_path))
     network = task.network(12)
@@ -110,7 +110,7 @@ def test_streams_beside_each_other_say_what_each_says_alone(method: str, tmp_pat
 
 
 @given(st.lists(st.integers(1, 20_000), max_size=60))
-def test_the_longer_streams_are_the_fewer_are_scored_together(lengths: list[int]) -> None:
+def test_long_streams_are_scored_in_smaller_batches(lengths: list[int]) -> None:
     spans = [(5, 5 + length) for length in lengths]
     groups = group_by_length(spans)
     assert sorted(span for group in groups for span in group) == sorted(spans)
@@ -142,7 +142,7 @@ def test_its_authors_recipe_is_the_default() -> None:
         assert type(optimizer).__name__.lower() == recipe.optimizer
 
 
-def test_gradients_are_clipped_where_the_authors_clip_them() -> None:
+def test_gradients_are_clipped_if_the_authors_clip_them() -> None:
     config = TrainConfig(method="oadtr", obd=False, network=NETWORKS["oadtr"])
     network = task_of(config).network(16)
     optimizer = task_of(config).optimizer(network, CPU)
@@ -168,13 +168,13 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, changes: dict[str, Any],
         trained(changes.pop("name", "miniroad"), tmp_path / "out", **changes)
 
 
-def test_a_folder_says_whose_it_is(tmp_path: Path, small: Callable[[str], Any]) -> None:
+def test_a_folder_of_another_baseline_is_refused(tmp_path: Path, small: Callable[[str], Any]) -> None:
     trained("simon", tmp_path / "out")
     folder = tmp_path / "out" / "model"
     assert load(str(folder)).summary.startswith("simon trained on 6 videos of custom; a threshold of ")
     with pytest.raises(ConfigError, match="holds the weights of simon, not of miniroad"):
         load(f"miniroad:{folder}")
-    with pytest.raises(ConfigError, match="no such folder"):
+    with pytest.raises(ConfigError, match="no trained model"):
         load("miniroad:nowhere")
     with pytest.raises(ConfigError, match=r"needs trained weights: train it, then name testra:FOLDER"):
         load("testra")

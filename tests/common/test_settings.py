@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pytest
 
 from ongebd.common.settings import Range, changed, check_fields
@@ -76,6 +77,7 @@ def test_text_is_read_as_the_fields_type(changes: dict[str, Any], expected: Samp
         ({"rate": "fast"}, "a.yaml: rate must be a number, not 'fast'"),
         ({"window": 2.5}, "a.yaml: window must be a whole number, not 2.5"),
         ({"window": [1]}, "a.yaml: window must be a whole number, not [1]"),
+        ({"window": np.zeros(2)}, "a.yaml: window must be a whole number, not array([0., 0.])"),
     ],
 )
 def test_a_wrong_change_says_where(changes: dict[str, Any], said: str) -> None:

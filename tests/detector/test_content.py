@@ -1,4 +1,4 @@
-"""What is in the picture: changes are found, and what only looks like one to a computer is not.
+"""What is in the picture: changes are found, and what only looks like one to a computer isn't.
 
 On made scenes with the default model. Real cameras differ; the limits stand beside each test.
 """
@@ -17,7 +17,7 @@ SIZE = (341, 256)  # width and height to which the backbone would resize a pictu
 
 
 def boundaries_of(pictures, model="window-mean", **settings):
-    """What a stream at 24 frames/s finds; a still picture is looked at once."""
+    """What a stream at 24 frames/s finds; a still picture is embedded only once."""
     loaded = load(model)
     detector, found, last = loaded.stream(**settings), [], None
     for n, picture in enumerate(pictures):
@@ -54,7 +54,7 @@ def test_black_and_white_and_still_pictures_are_silent(scene):
 
 
 @pytest.mark.parametrize("still", [None, 1], ids=["black", "scene"])
-def test_a_change_after_minutes_of_a_still_picture_fires_at_once(scene, still):
+def test_a_change_after_minutes_of_a_still_picture_fires_immediately(scene, still):
     before = np.zeros((256, 341, 3)) if still is None else scene(still)
     frames = 5 * 60 * 24
     (boundary,) = boundaries_of([before] * frames + [scene(2)] * 12)

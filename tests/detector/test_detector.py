@@ -44,7 +44,7 @@ def test_a_change_fires_with_the_frame_that_brings_it(detector):
     assert stream.latency == 0
 
 
-def test_the_first_frame_is_judged_by_nothing(detector):
+def test_the_first_frame_has_no_error(detector):
     first = detector().update_feature(EAST, 5.0)
     assert (first.index, first.time, first.error, first.ready, first.is_boundary) == (
         0,
@@ -105,7 +105,7 @@ def test_a_time_that_goes_back_starts_a_new_epoch_and_decides_what_was_open(dete
     stream, new = detector(), detector()
     run(stream, [EAST] * 30 + [NORTH])
     decisions, boundaries = run(stream, wander(100))
-    assert boundaries[0].onset == 30 / 24, "the open one comes with the first decision of the new epoch"
+    assert boundaries[0].onset == 30 / 24, "an open boundary comes with the first decision of the new epoch"
     wanted, _ = run(new, wander(100))
     strip = lambda d: (d.error, d.mean, d.std, d.z, d.is_boundary, d.ready, d.onset)  # noqa: E731
     assert [strip(d) for d in decisions] == [strip(d) for d in wanted]
@@ -119,7 +119,7 @@ def test_equal_times_are_not_a_step_back(detector):
     assert again.ready
 
 
-def test_two_streams_of_one_model_in_turns_equal_each_alone(stub_model):
+def test_interleaved_streams_of_one_model_do_not_influence_each_other(stub_model):
     features = wander(120, seed=1), wander(120, seed=2)
     alone = [run(stub_model.stream(), f)[0] for f in features]
     pair = [stub_model.stream(), stub_model.stream()]
@@ -184,7 +184,7 @@ def test_a_broken_anticipation_names_the_frame(stub, stub_model, bad):
 
     stream = OnlineDetector(stub, Broken(), stub_model.configured())
     stream.update_feature(EAST, 0)
-    with pytest.raises(FeatureError, match=r"frame 1 at 0\.042 s: the anticipated .* weights of broken"):
+    with pytest.raises(FeatureError, match=r"frame 1 at 0\.042 s: the score .* weights of broken"):
         stream.update_feature(EAST, 1 / 24)
 
 
@@ -204,14 +204,14 @@ def test_features_of_other_number_types_are_taken_as_float32(detector):
         np.zeros((64, 64, 3), np.float32),
     ],
 )
-def test_a_picture_of_another_kind_is_refused_with_what_was_given(bad):
+def test_a_picture_of_another_type_or_shape_is_refused(bad):
     stream = load("persistence").stream()
     with pytest.raises(FeatureError, match=r"the frame is (uint8|float32) of shape .*wanted uint8 of shape"):
         stream.update(bad, 0.0)
     assert stream.update(np.zeros((64, 64, 3), np.uint8), 0.0).index == 0
 
 
-def test_update_is_update_feature_of_what_the_backbone_sees(detector):
+def test_update_equals_update_feature_of_the_backbones_feature(detector):
     pictures = [picture([200, 10 * (n % 3), 5 if n < 20 else 200, 0]) for n in range(40)]
     by_picture = [detector_.update(p, n / 24) for detector_ in [detector()] for n, p in enumerate(pictures)]
     features = [p[0, :4, 0].astype(np.float32) for p in pictures]

@@ -26,7 +26,7 @@ def test_a_device_may_name_a_runtime_of_the_cpu():
 
 @pytest.mark.parametrize("model", ["window-mean", "immediate"])
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_openvino_computes_in_what_is_asked_for_or_says_that_it_cannot(film, model, precision):
+def test_openvino_computes_in_the_wanted_precision_or_refuses(film, model, precision):
     pytest.importorskip("openvino", reason="the extra `openvino` is not installed")
     usual = ongebd.detect(film, model).decisions
     try:
@@ -40,7 +40,7 @@ def test_openvino_computes_in_what_is_asked_for_or_says_that_it_cannot(film, mod
     assert apart < 1e-3 if precision == "float32" else 1e-6 < apart < 0.3
 
 
-def test_a_model_on_openvino_comes_out_of_a_pickle():
+def test_a_model_on_openvino_can_be_pickled():
     pytest.importorskip("openvino", reason="the extra `openvino` is not installed")
     model = ongebd.load("window-mean", device="openvino")
     again = pickle.loads(pickle.dumps(model))
@@ -48,7 +48,7 @@ def test_a_model_on_openvino_comes_out_of_a_pickle():
     assert repr(again.backbone) == repr(model.backbone)
 
 
-def test_what_the_processor_lacks_is_told_before_a_source_is_opened(stub, monkeypatch):
+def test_an_unsupported_precision_is_reported_before_a_source_is_opened(stub, monkeypatch):
     class Lacking(type(stub)):
         def embed(self, frames):
             raise ConfigError("this processor can't compute in bfloat16; use float32")
@@ -67,12 +67,12 @@ def test_what_the_processor_lacks_is_told_before_a_source_is_opened(stub, monkey
         ("immediate", "openvino:int8", "float32 or bfloat16, not in int8"),
     ],
 )
-def test_a_device_that_a_model_has_no_use_for_is_refused(model, device, message):
+def test_a_device_that_a_model_cannot_use_is_refused(model, device, message):
     with pytest.raises(ConfigError, match=message):
         ongebd.load(model, device=device)
 
 
-def test_a_loaded_model_has_its_device(stub_model):
+def test_a_loaded_model_takes_no_device(stub_model):
     with pytest.raises(ConfigError, match=r"give the device to ongebd\.load"):
         ongebd.detect("film.mp4", stub_model, device="cuda")
 

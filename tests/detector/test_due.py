@@ -67,7 +67,7 @@ def test_another_rate_and_a_break_give_the_same(tmp_path, make_video, scenes):
 
 @settings(deadline=None)
 @given(st.sampled_from([24, 25, 30, 50, 60, 90, 96, 120, 144, 240]), st.integers(1, 60))
-def test_floats_are_as_good_as_fractions(rate, fps):
+def test_times_may_be_floats(rate, fps):
     detector, sampler = _detector(fps), Sampler(Fraction(fps))
     for n in range(300):
         assert detector.due(n / rate) == sampler.take(Fraction(n, rate))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ongebd.detector import StreamConfig, load
-from ongebd.detector.heads import ThresholdHead
+from ongebd.detector.judge import ThresholdHead
 from ongebd.errors import ConfigError
 from ongebd.estimator import BoundaryDiscriminator
 
@@ -20,7 +20,7 @@ def test_the_discriminator_is_the_head_where_none_is_named():
     assert isinstance(StreamConfig(head="obd").filled(FULL).new_head(), BoundaryDiscriminator)
 
 
-def test_a_threshold_is_one():
+def test_a_fixed_threshold():
     head = StreamConfig(head="threshold", threshold=0.3).filled(FULL).new_head()
     assert isinstance(head, ThresholdHead)
     assert [head.update(score).is_boundary for score in (0.1, 0.3, 0.31, 5)] == [False, False, True, True]
@@ -42,7 +42,7 @@ def test_what_makes_no_sense_is_refused(settings, message):
         load("window-mean").stream(**settings)
 
 
-def test_the_share_of_the_head_can_be_told(detector):
+def test_two_heads_judge_the_same_errors(detector):
     """The same errors, decided by two heads."""
     east, north = np.float32([1, 0, 0, 0]), np.float32([1, 1, 0, 0])
     features = [east] * 30 + [north] * 30

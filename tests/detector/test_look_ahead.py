@@ -1,4 +1,4 @@
-"""Methods that look ahead: their verdicts come late, each on its own frame, and none is lost."""
+"""Methods that look ahead: verdicts come late, each for its frame, and none is lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EAST, NORTH = np.float32([1, 0, 0, 0]), np.float32([0, 1, 0, 0])
 
 
 class Late:
-    """Says of a frame what its feature's second number is, three frames later."""
+    """Scores a frame by its feature's second number, three frames later."""
 
     name, latency, state_bytes = "late", 3, 0
 
@@ -82,7 +82,7 @@ def test_boundaries_among_the_last_frames_are_not_lost(late, drained):
     assert all(b.decided == 7 / 24 for b in found)
 
 
-def test_a_clock_that_steps_back_ends_what_was_held(late):
+def test_a_step_back_of_the_clock_decides_the_frames_that_wait(late):
     feed(late, [EAST] * 5 + [NORTH, EAST, NORTH])
     again = feed(late, [EAST] * 8, start=0)
     assert [d.boundary.onset for d in again if d.boundary] == [5 / 24, 7 / 24]
@@ -98,7 +98,7 @@ def test_a_clock_that_steps_back_ends_what_was_held(late):
 @pytest.mark.parametrize("told", [False, True], ids=["by the clock", "by new_epoch"])
 @given(epochs=st.lists(st.lists(st.booleans(), min_size=1, max_size=9), min_size=1, max_size=6))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_epochs_have_the_decisions_and_boundaries_of_streams_of_their_own(new_late, told, epochs):
+def test_epochs_have_the_decisions_and_boundaries_of_separate_streams(new_late, told, epochs):
     stream, decisions, boundaries = new_late(), [], []
     wanted, wanted_boundaries, frames = [], [], 0
 
@@ -146,7 +146,7 @@ def test_a_run_over_a_file_gives_each_frame_its_own_verdict(tmp_path, make_video
     assert run.detector.latency == pytest.approx(4 / 24)
 
 
-def test_pixels_will_do_for_features(tmp_path, make_video, make_scene):
+def test_a_method_may_look_at_pixels(tmp_path, make_video, make_scene):
     pytest.importorskip("scenedetect", reason="the extra `peers` is not installed")
     pictures = [make_scene(seed, 160, 120) for seed in (1, 2) for _ in range(30)]
     film = make_video(tmp_path / "film.mp4", pictures, rate=24)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import ongebd
 from ongebd.baselines.pictures import Pictures
 from ongebd.detector import Model, StreamConfig
-from ongebd.detector.heads import ThresholdHead
+from ongebd.detector.judge import ThresholdHead
 from ongebd.errors import ConfigError
 
 LIGHT = replace(ongebd.load("window-mean"), backbone=Pictures(4, 2))
@@ -23,9 +23,7 @@ FEATURES = RNG.uniform(1, 9, (120, LIGHT.backbone.dim)).astype(np.float32)
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 119), st.floats(0.1, 0.9))
-def test_errors_and_moments_are_those_of_an_untouched_stream_and_the_threshold_is_the_new_one(
-    when, sensitivity
-):
+def test_retuning_changes_the_threshold_and_no_error_or_moment(when, sensitivity):
     plain, retuned = LIGHT.stream(), LIGHT.stream()
     wanted = LIGHT.configured(sensitivity=sensitivity)
     for index, feature in enumerate(FEATURES):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ongebd.detector.heads import BoundaryRuns
+from ongebd.detector.judge import BoundaryRuns
 from ongebd.types import Boundary
 
 streams = st.lists(st.tuples(st.floats(0, 0.5), st.booleans(), st.floats(2.5, 90)), max_size=80)
@@ -51,7 +51,7 @@ def test_onset_then_centre_then_decided_and_no_two_overlap(stream, chosen):
 
 
 @given(streams, settings, st.integers(0, 80))
-def test_a_stream_cut_anywhere_has_told_a_beginning_of_the_whole(stream, chosen, cut):
+def test_a_stream_cut_anywhere_has_the_first_boundaries_of_the_whole(stream, chosen, cut):
     _, onsets, boundaries = play(BoundaryRuns(*chosen), stream)
     runs = BoundaryRuns(*chosen)
     _, early_onsets, early = play(runs, stream[:cut])
@@ -88,7 +88,7 @@ def test_flush_decides_an_open_run_with_the_last_frame_and_only_once():
     assert runs.flush() is None
 
 
-def test_a_run_that_does_not_end_is_ended_and_its_rest_passed_over():
+def test_a_run_that_lasts_too_long_is_closed_and_its_rest_skipped():
     runs = BoundaryRuns(max_run=0.45)
     _, onsets, boundaries = play(runs, marks(".xxxxxxxxxxxxxxxx..x"))
     assert onsets == pytest.approx([0.2, 2.0])
@@ -96,7 +96,7 @@ def test_a_run_that_does_not_end_is_ended_and_its_rest_passed_over():
     assert len(boundaries) == 1
 
 
-def test_a_run_soon_after_another_is_passed_over():
+def test_a_run_soon_after_another_is_skipped():
     assert len(play(BoundaryRuns(0.0), marks(".x.x.x...."))[1]) == 3
     assert len(play(BoundaryRuns(0.5), marks(".x.x.x...."))[1]) == 1
     assert len(play(BoundaryRuns(0.5), marks(".x......x."))[1]) == 2
@@ -126,7 +126,7 @@ def test_a_boundary_may_be_decided_at_its_onset():
     assert runs.flush() is None
 
 
-def test_a_run_that_outlasts_the_gap_begins_behind_it():
+def test_a_run_that_outlasts_the_gap_begins_after_it():
     runs = BoundaryRuns(0.5, 0.0)
     marked = "x..xxxxxx."
     found = [step for t, mark in enumerate(marked) if (step := runs.update(t / 10, mark == "x", 1.0)).onset]
@@ -134,7 +134,7 @@ def test_a_run_that_outlasts_the_gap_begins_behind_it():
 
 
 @given(st.lists(st.booleans(), max_size=80), st.sampled_from([0.0, 0.3, 0.6]))
-def test_decided_at_once_no_two_lie_within_the_gap_and_each_begins_at_a_positive_frame(positive, gap):
+def test_boundaries_decided_at_their_onset_keep_the_gap_and_begin_at_a_positive_frame(positive, gap):
     runs = BoundaryRuns(gap, 0.0)
     steps = [runs.update(n / 10, mark, 1.0) for n, mark in enumerate(positive)]
     onsets = [n for n, step in enumerate(steps) if step.onset]

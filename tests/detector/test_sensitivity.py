@@ -1,4 +1,4 @@
-"""One knob for all methods, which stands for the τ or the threshold of each."""
+"""One setting for all methods, which sets the τ or the threshold of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ within = st.floats(0.001, 0.999)
 
 @settings(deadline=None)
 @given(within, within)
-def test_higher_never_asks_for_more_of_a_boundary(one, other):
+def test_a_higher_sensitivity_never_raises_the_threshold(one, other):
     low, high = sorted((one, other))
     assert WINDOW_MEAN.configured(sensitivity=low).tau >= WINDOW_MEAN.configured(sensitivity=high).tau
     for model in (IMMEDIATE, HALF_SECOND):
@@ -27,7 +27,7 @@ def test_higher_never_asks_for_more_of_a_boundary(one, other):
 
 
 @pytest.mark.parametrize("name", ["window-mean", "persistence", "predictability", "immediate", "half-second"])
-def test_a_half_is_what_a_model_does_by_itself(name):
+def test_a_sensitivity_of_a_half_is_the_default(name):
     model = load(name)
     own, half = model.configured(), model.configured(sensitivity=0.5)
     assert (half.tau, half.threshold, half.head) == (own.tau, own.threshold, own.head)
@@ -47,7 +47,7 @@ def test_settings_that_were_filled_may_be_filled_again(sensitivity, model):
     assert model.configured(model.configured()) == model.configured()
 
 
-def test_what_is_set_holds_over_a_default_of_the_other():
+def test_a_set_value_overrides_a_default_of_the_other_knob():
     pool = IMMEDIATE.configured(sensitivity=0.7)
     assert StreamConfig(threshold=0.4).filled(pool) == replace(pool, sensitivity=None, threshold=0.4)
     wanted = IMMEDIATE.configured(StreamConfig(sensitivity=0.2).filled(pool))
@@ -93,7 +93,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(name, asked, message):
 
 
 @pytest.mark.parametrize("name", ["immediate", "half-second", "window-mean", "clock", "predictability"])
-def test_a_streams_own_settings_can_be_given_to_another(name):
+def test_a_streams_settings_can_be_reused(name):
     model = load(name)
     assert model.configured(model.configured()) == model.configured()
 

@@ -1,4 +1,4 @@
-"""What the Python API is given is checked: an error in words, of our own kind; and what can be pickled."""
+"""Arguments of the Python API are checked, each error is one of ours; and what can be pickled."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_discriminator_by_itself_is_as_strict(settings):
 
 
 @pytest.mark.parametrize("name", ["window-mean", "persistence", "clock:2", "predictability"])
-def test_a_model_comes_out_of_a_pickle_as_it_was(name):
+def test_a_model_can_be_pickled(name):
     model = load(name)
     again = pickle.loads(pickle.dumps(model))
     assert (again.name, again.defaults, again.backbone.identity) == (
@@ -106,15 +106,14 @@ def test_a_model_comes_out_of_a_pickle_as_it_was(name):
         model.backbone.identity,
     )
     assert again.stream().config == model.stream().config
-    assert copy.copy(model) is copy.deepcopy(model) is model
 
 
-def test_a_model_changed_by_hand_says_that_it_cannot_be_pickled(stub):
+def test_a_changed_model_cannot_be_pickled(stub):
     with pytest.raises(ConfigError, match=r"only a model from ongebd\.load"):
         pickle.dumps(replace(load(), backbone=stub))
 
 
 @pytest.mark.parametrize("copying", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_a_detector_says_that_it_cannot_be_copied(detector, copying):
+def test_a_detector_cannot_be_copied(detector, copying):
     with pytest.raises(ConfigError, match="can't be copied or pickled; start another"):
         copying(detector())

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from ongebd.baselines.naive import Persistence, WindowMean
-from ongebd.errors import ConfigError
 from ongebd.estimator import Anticipator, cosine_error
 
 vectors = arrays.arrays(np.float32, 6, elements=st.floats(-8, 8, width=32))
@@ -31,7 +30,7 @@ def test_the_error_knows_directions_only(f, scale):
 
 
 @pytest.mark.parametrize("size", [1e-22, 1e-10, 1.0, 1e10, 1e30])
-def test_neither_tiny_nor_huge_features_lose_their_error(size):
+def test_tiny_and_huge_features_have_an_exact_error(size):
     east, between = np.float32([size, 0]), np.float32([size, size])
     assert cosine_error(east, between) == pytest.approx((1 - np.sqrt(0.5)) / 2, abs=1e-6)
 
@@ -41,7 +40,7 @@ def test_an_error_of_a_thousandth_of_a_degree_is_not_lost():
     assert cosine_error(np.float32([1, 0]), turned) == pytest.approx(1e-6, rel=1e-3)
 
 
-def test_an_anticipation_of_norm_zero_says_nothing():
+def test_an_anticipation_of_norm_zero_has_an_error_of_a_half():
     assert cosine_error(np.float32([1, 2]), np.float32([0, 0])) == 0.5
 
 
@@ -51,7 +50,7 @@ def test_an_anticipation_that_is_not_finite_has_no_error(bad):
 
 
 @pytest.mark.parametrize("anticipator", [Persistence(), WindowMean(4)])
-def test_the_untrained_ones_keep_to_the_protocol(anticipator):
+def test_untrained_anticipators_follow_the_protocol(anticipator):
     assert isinstance(anticipator, Anticipator)
     for n in range(1, anticipator.window + 1):
         past = np.ones((n, 6), np.float32)
@@ -76,9 +75,3 @@ def test_window_mean_is_the_mean_direction_whatever_the_lengths(past, lengths):
 def test_window_mean_of_tiny_and_huge_features_is_exact(size):
     past = np.float32([[size, 0], [0, size]])
     assert WindowMean(2).anticipate(past).tolist() == [0.5, 0.5]
-
-
-@pytest.mark.parametrize("window", [0, -3])
-def test_a_window_without_frames_is_refused(window):
-    with pytest.raises(ConfigError, match="window must be at least 1"):
-        WindowMean(window)

@@ -54,7 +54,7 @@ def test_nothing_is_positive_before_so_many_errors_are_known(warmup, first):
         )
 
 
-def test_what_it_says_during_the_cold_start_is_finite():
+def test_all_numbers_are_finite_during_the_cold_start():
     obd = BoundaryDiscriminator()
     obd.update(0.7)
     assert (obd.ready, obd.z, obd.mean, obd.std, obd.threshold) == (False, 0.0, 0.0, 0.0, 0.0)
@@ -127,7 +127,7 @@ def test_equal_errors_are_never_positive_and_any_rise_over_them_is():
     assert not any(verdicts(obd, [0.1] * 200))
     assert obd.std == 0
     assert obd.update(0.1 + 1e-6).is_boundary
-    assert obd.z == 1e9, "it stays finite"
+    assert obd.z == 1e9, "finite"
     assert BoundaryDiscriminator(delta=2).update(1).update(1).update(0.5).z == -1e9
 
 
@@ -157,7 +157,7 @@ def test_boundary_errors_join_the_queue_unless_inliers_only():
 
 
 @pytest.mark.parametrize("bad", [nan, inf, -inf, 1e200])
-def test_what_is_no_error_is_refused_and_changes_nothing(bad):
+def test_an_invalid_error_is_refused_and_changes_nothing(bad):
     obd = BoundaryDiscriminator(delta=3)
     for error in (0.1, 0.2, 0.1, 0.5):
         obd.update(error)
@@ -168,7 +168,7 @@ def test_what_is_no_error_is_refused_and_changes_nothing(bad):
 
 
 @given(st.lists(st.floats(-1e150, 1e150), max_size=50))
-def test_any_number_that_is_not_refused_gives_finite_results(stream):
+def test_any_accepted_error_gives_finite_results(stream):
     obd = BoundaryDiscriminator(delta=3)
     for error in stream:
         obd.update(error)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tree_weights import forest_of, parameter_count, rounded_down, save_forest
 
 from ongebd.errors import ConfigError
-from ongebd.estimator.forest import Forest, rounded_down
+from ongebd.estimator.forest import Forest
 
 INPUTS = 6
 
@@ -30,7 +31,7 @@ def forest(seed: int = 0, members: int = 4, views: int = 2, judges: int = 1) -> 
     members = max(members, views * judges)
     rng = np.random.default_rng(seed)
     trees = [[grown(rng, int(rng.integers(1, 9))) for _ in range(rng.integers(1, 5))] for _ in range(members)]
-    return Forest.of(
+    return forest_of(
         trees,
         judges=sorted(i % (views * judges) for i in range(members)),
         views=[view for view in range(views) for _ in range(judges)],
@@ -38,7 +39,7 @@ def forest(seed: int = 0, members: int = 4, views: int = 2, judges: int = 1) -> 
 
 
 def walked(trees: Forest, x: np.ndarray) -> list[float]:
-    """What each view says of one row, tree by tree."""
+    """The views' scores of one row, tree by tree."""
     sums = np.zeros(len(trees.judge))
     for root, member in zip(trees.root, trees.member, strict=True):
         at = root
@@ -54,26 +55,26 @@ def walked(trees: Forest, x: np.ndarray) -> list[float]:
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1000), st.integers(1, 9), st.integers(1, 6), st.integers(1, 3), st.integers(1, 2))
-def test_all_trees_at_once_say_what_each_says_alone(seed, members, count, views, judges):
+def test_all_trees_together_score_like_each_alone(seed, members, count, views, judges):
     trees = forest(seed, members, views, judges)
     x = np.random.default_rng(seed).normal(size=(count, INPUTS)).astype(np.float32)
     scores = trees.scores(x)
     np.testing.assert_allclose(scores, [walked(trees, row) for row in x], rtol=1e-12)
     for row, score in zip(x, scores, strict=True):
         np.testing.assert_array_equal(
-            trees.scores(row[None])[0], score, "a row hangs on no other, to the bit"
+            trees.scores(row[None])[0], score, "a row doesn't depend on the others, to the bit"
         )
 
 
 @given(st.floats(-(2.0**99), 2.0**99), st.floats(-(2.0**99), 2.0**99, width=32), st.integers(-1, 1))
-def test_a_rounded_threshold_parts_float32_numbers_alike(threshold, x, steps):
+def test_a_rounded_threshold_sends_float32_numbers_the_same_way(threshold, x, steps):
     for number in (np.float32(x), np.nextafter(np.float32(threshold), np.float32(steps * 1e38))):
         assert (np.float64(number) <= threshold) == bool(number <= rounded_down(threshold))
 
 
 def test_a_file_gives_the_same_trees_and_needs_no_pickle(tmp_path):
     trees = forest()
-    trees.save(tmp_path / "trees.npz")
+    save_forest(tmp_path / "trees.npz", trees)
     read = Forest.load(tmp_path / "trees.npz")
     x = np.random.default_rng(1).normal(size=(9, INPUTS)).astype(np.float32)
     np.testing.assert_array_equal(read.scores(x), trees.scores(x))
@@ -94,9 +95,11 @@ def test_a_file_without_trees_is_refused(tmp_path):
     [
         ({"left": np.int32([9, 1, 2])}, "reaches no leaf"),
         ({"left": np.int32([0, 1, 2])}, "reaches no leaf"),
-        ({"value": np.float64([0, 1])}, "the arrays do not fit"),
-        ({"member": np.int32([1])}, "the groups do not fit"),
-        ({"judge": np.int32([1])}, "the groups do not fit"),
+        ({"left": np.int32([-1, 1, 2])}, "reaches no leaf"),
+        ({"root": np.int32([3])}, "reaches no leaf"),
+        ({"value": np.float64([0, 1])}, "the arrays don't fit"),
+        ({"member": np.int32([1])}, "the groups don't fit"),
+        ({"judge": np.int32([1])}, "the groups don't fit"),
         (
             {"root": np.int32([0] * 3), "member": np.int32([0, 1, 2]), "judge": np.int32([0, 1, 2])}
             | {"view": np.int32([0, 0, 1])},
@@ -104,18 +107,13 @@ def test_a_file_without_trees_is_refused(tmp_path):
         ),
     ],
 )
-def test_arrays_that_make_no_trees_are_refused(change, message):
+def test_arrays_that_do_not_make_trees_are_refused(change, message):
     one = ([0, 0, 0], [0.5, np.inf, np.inf], [1, 1, 2], [2, 1, 2], [0.0, -1.0, 3.0])
-    stump = Forest.of([[one]], judges=[0], views=[0])
+    stump = forest_of([[one]], judges=[0], views=[0])
     with pytest.raises(ConfigError, match=message):
         replace(stump, **change)
 
 
-def test_too_few_inputs_are_refused():
-    with pytest.raises(ConfigError, match=r"inputs are wanted, not \(1, 1\)"):
-        forest().scores(np.zeros((1, 1), np.float32))
-
-
 def test_parameters_are_counted():
     tree = grown(np.random.default_rng(0), 5)
-    assert Forest.of([[tree], [tree]], judges=[0, 0], views=[0]).parameters == 2 * (2 * 4 + 5)
+    assert parameter_count(forest_of([[tree], [tree]], judges=[0, 0], views=[0])) == 2 * (2 * 4 + 5)

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tree_weights import write_weights
+from tree_weights import forest_of, parameter_count, write_weights
 
 from ongebd.errors import ConfigError
-from ongebd.estimator.cues import Context, cue_matrix
-from ongebd.estimator.forest import Forest
+from ongebd.estimator.cues import Context, CueStream
 from ongebd.estimator.learned import (
     COLD,
     LearnedFacts,
@@ -33,14 +32,12 @@ def stump(feature: int, threshold: float, low: float, high: float):
 
 def model(delays: tuple[int, ...], latency: int) -> LearnedModel:
     """Views that look at one cue each: the error to the frame before."""
-    forest = Forest.of(
+    forest = forest_of(
         [[stump(0, 0.01 * (i + 1), -2.0, 1.0 + i)] for i in range(len(delays))],
         judges=[*range(len(delays))],
         views=[*range(len(delays))],
     )
-    facts = replace(
-        learned_facts("immediate"), name="test", delays=delays, latency=latency, groups=("horizons",)
-    )
+    facts = replace(learned_facts("immediate"), name="test", delays=delays, latency=latency)
     return LearnedModel(facts, forest)
 
 
@@ -58,10 +55,9 @@ def all_scores(scorer: LearnedScorer, features: np.ndarray) -> list[float | None
 
 
 def by_hand(chosen: LearnedModel, features: np.ndarray) -> list[float | None]:
-    """The rule as it is said: the mean of what the views say of a frame, each at its own time."""
-    cues = cue_matrix(features, chosen.facts.groups)
-    context = Context(cues.shape[1])
-    spoken = chosen.forest.scores(np.stack([context.update(row) for row in cues]))
+    """The plain rule: the mean of the views' scores of a frame, each at its time."""
+    cues, context = CueStream(DIM), Context(len(CueStream.names))
+    spoken = chosen.forest.scores(np.stack([context.update(cues.update(row)) for row in features]))
     scores: list[float | None] = []
     for frame in range(len(features)):
         said = [
@@ -79,27 +75,27 @@ def by_hand(chosen: LearnedModel, features: np.ndarray) -> list[float | None]:
     st.integers(1, 40),
     st.integers(0, 99),
 )
-def test_a_score_is_the_mean_of_what_all_views_say_of_a_frame(shape, count, seed):
+def test_a_score_is_the_mean_of_all_views_of_a_frame(shape, count, seed):
     chosen, features = model(*shape), stream(count, seed)
     assert all_scores(LearnedScorer(chosen, DIM), features) == by_hand(chosen, features)
 
 
-def test_the_end_of_a_stream_is_judged_by_the_views_that_have_spoken():
+def test_the_end_of_a_stream_is_scored_by_the_views_known_so_far():
     chosen, longer = model((0, 6), 6), stream(36)
     features = longer[:30]
     whole, ended = by_hand(chosen, longer), all_scores(LearnedScorer(chosen, DIM), features)
     assert ended[:24] == whole[:24]
     first_view = by_hand(model((0,), 0), features)
     assert ended[24:] == first_view[24:]
-    assert all_scores(LearnedScorer(model((6,), 6), DIM), features)[24:] == [None] * 6, "no view has spoken"
+    assert all_scores(LearnedScorer(model((6,), 6), DIM), features)[24:] == [None] * 6, "no view has a score"
 
 
-def test_nothing_is_said_of_the_first_frames():
+def test_the_first_frames_have_no_score():
     assert all_scores(LearnedScorer(model((0,), 0), DIM), stream(12))[:COLD] == [None] * COLD
     assert all_scores(LearnedScorer(model((0, 3), 3), DIM), stream(2)) == [None, None]
 
 
-def test_streams_share_a_model_and_nothing_else_and_reset_forgets():
+def test_streams_share_only_the_model_and_reset_forgets():
     chosen = model((0, 3), 3)
     one, two = LearnedScorer(chosen, DIM), LearnedScorer(chosen, DIM)
     features, others = stream(30, 1), stream(30, 2)
@@ -115,7 +111,7 @@ def test_the_weights_in_the_package_fit_their_description(name):
     loaded = learned_model(name)
     assert loaded is learned_model(name)
     assert loaded.facts == learned_facts(name)
-    assert loaded.facts.parameters == loaded.forest.parameters
+    assert loaded.facts.parameters == parameter_count(loaded.forest)
     assert loaded.facts.latency <= 12, "half a second"
     assert (loaded.facts.latency == 0) == (name == "immediate")
     assert 0.5 in [sensitivity for sensitivity, _ in loaded.facts.sensitivities]
@@ -137,38 +133,35 @@ def test_a_threshold_lies_on_a_line_between_those_of_the_table():
     ]
 
 
+def write(folder, **changes):
+    about = {
+        "what": "a test",
+        "trained_on": "nothing",
+        "delays": [0, 3],
+        "latency": 3,
+        "settings": {"min_gap": 0.5, "max_run": 0.0, "rearm": 0.7},
+        "sensitivities": TABLE,
+    }
+    return write_weights(folder, "mine", model((0, 3), 3).forest, **about | changes)
+
+
 @pytest.fixture
 def written(tmp_path):
-    return write_weights(
-        tmp_path,
-        "mine",
-        model((0, 3), 3).forest,
-        what="a test",
-        trained_on="nothing",
-        groups=["horizons"],
-        delays=[0, 3],
-        latency=3,
-        settings={"min_gap": 0.5, "max_run": 0.0, "rearm": 0.7},
-        sensitivities=TABLE,
-    )
+    return write(tmp_path)
 
 
 def test_weights_are_read_as_they_were_written(written, tmp_path):
     assert LearnedModel.read(tmp_path, "mine").facts == written.facts
-    assert (written.facts.min_gap, written.facts.rearm) == (0.5, 0.7)
+    assert written.facts.settings == {"min_gap": 0.5, "max_run": 0.0, "rearm": 0.7}
     assert all_scores(LearnedScorer(written, DIM), stream(20)) == by_hand(model((0, 3), 3), stream(20))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 9}, "format 9"),
+        ({"format": 9}, "other cues"),
         ({"cues": ["a"]}, "other cues"),
-        ({"delays": [0, 4]}, "delays must lie from 0 to the latency"),
-        ({"delays": [0]}, "trees with 2 views"),
-        ({"sensitivities": [[0.1, 0.2], [0.5, 0.4]]}, "thresholds must fall"),
-        ({"sensitivities": []}, "thresholds must fall"),
-        ({"settings": {}}, "damaged"),
+        ({"cues": None}, "damaged"),
         ({"sha256": "0"}, r"not the file that mine\.json describes"),
     ],
 )
@@ -177,6 +170,21 @@ def test_a_description_that_does_not_fit_is_refused(written, tmp_path, change, m
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(ConfigError, match=message):
         LearnedModel.read(tmp_path, "mine")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"delays": [0, 4]}, "delays must be from 0 to the latency"),
+        ({"delays": [0]}, "trees with 2 views"),
+        ({"sensitivities": [[0.1, 0.2], [0.5, 0.4]]}, "thresholds must fall"),
+        ({"sensitivities": []}, "thresholds must fall"),
+    ],
+)
+def test_a_description_that_does_not_fit_is_not_written(tmp_path, change, message):
+    with pytest.raises(ConfigError, match=message):
+        write(tmp_path, **change)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_missing_or_broken_file_is_refused(written, tmp_path):

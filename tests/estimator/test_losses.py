@@ -12,11 +12,15 @@ from ongebd.estimator.anticipator import AnticipatorConfig, ConsistentEventAntic
 from ongebd.estimator.losses import (
     balancing_weight,
     est_loss,
+    prediction_errors,
     region_mean,
-    rest_loss,
     total_loss,
 )
-from ongebd.estimator.torch_errors import prediction_errors
+
+
+def whole(errors: Tensor) -> Tensor:
+    """The lead of rows that begin with the first error of their stream."""
+    return torch.arange(errors.shape[-1]).expand(errors.shape)
 
 
 def test_est_is_the_binary_cross_entropy_of_the_error() -> None:
@@ -45,7 +49,7 @@ def test_the_weight_is_the_boundaries_alone() -> None:
 def test_both_losses_are_finite_at_zero_and_one(value: float, boundary: bool) -> None:
     errors = torch.full((2, 12), value, requires_grad=True)
     targets = torch.full((2, 12), boundary)
-    loss = est_loss(errors, targets).sum() + rest_loss(errors, targets).sum()
+    loss = est_loss(errors, targets).sum() + est_loss(region_mean(errors, 9, whole(errors)), targets).sum()
     loss.backward()
     assert loss.isfinite()
     assert errors.grad is not None
@@ -55,17 +59,19 @@ def test_both_losses_are_finite_at_zero_and_one(value: float, boundary: bool) ->
 def test_the_region_is_divided_by_its_number_of_terms() -> None:
     # The paper divides K + 1 terms by K: a region of errors of 1 would then have a mean above 1.
     errors = torch.ones(1, 15)
-    assert region_mean(errors, region=9).tolist() == [[1.0] * 15]
+    assert region_mean(errors, 9, whole(errors)).tolist() == [[1.0] * 15]
     rising = torch.arange(15.0)[None]
-    assert region_mean(rising, region=9)[0, 12].item() == sum(range(3, 13)) / 10
-    assert region_mean(rising, region=9)[0, 3].item() == (0 + 1 + 2 + 3) / 4
+    assert region_mean(rising, 9, whole(rising))[0, 12].item() == sum(range(3, 13)) / 10
+    assert region_mean(rising, 9, whole(rising))[0, 3].item() == (0 + 1 + 2 + 3) / 4
 
 
 def test_rest_is_est_of_the_region_mean() -> None:
     torch.manual_seed(0)
     errors, targets = torch.rand(3, 20), torch.rand(3, 20) < 0.2
-    wanted = est_loss(region_mean(errors, 9), targets, 3.0)
-    assert torch.equal(rest_loss(errors, targets, 9, 3.0), wanted)
+    wanted = est_loss(region_mean(errors, 9, whole(errors)), targets, 3.0)
+    assert torch.equal(
+        total_loss(errors, targets, whole(errors), region=9, alpha=1.0, weight=3.0, est=False), wanted
+    )
 
 
 def test_balancing_balances() -> None:
@@ -102,7 +108,14 @@ def test_shared_windows_equal_the_literal_form_gradients_included(est: bool, res
     # Shared: a run of 20 features has 16 errors; those of the first `region` serve as context.
     errors = prediction_errors(features[:, window:], model(features[:, :-1]))
     each = total_loss(
-        errors, targets[:, window:], region=region, alpha=alpha, weight=weight, est=est, rest=rest
+        errors,
+        targets[:, window:],
+        whole(errors),
+        region=region,
+        alpha=alpha,
+        weight=weight,
+        est=est,
+        rest=rest,
     )
     shared = each[:, region:].mean()
     wanted_gradients = torch.autograd.grad(shared, list(model.parameters()))
@@ -131,6 +144,6 @@ def test_a_region_stops_at_the_start_of_its_video() -> None:
     torch.manual_seed(0)
     errors, targets = torch.rand(1, 8), torch.rand(1, 8) < 0.3
     lead = torch.tensor([[5, 6, -1, 0, 1, 2, 3, 4]])  # a video ends after two places, another one begins
-    joined = total_loss(errors, targets, region=3, lead=lead)
-    alone = total_loss(errors[:, 3:], targets[:, 3:], region=3)
+    joined = total_loss(errors, targets, lead, region=3)
+    alone = total_loss(errors[:, 3:], targets[:, 3:], whole(errors[:, 3:]), region=3)
     torch.testing.assert_close(joined[:, 3:], alone)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ongebd.estimator.anticipation import ERRORS, Metric
-from ongebd.estimator.torch_errors import min_max_normalised, prediction_errors
+from ongebd.estimator.losses import min_max_normalised, prediction_errors
 
 
 @pytest.mark.parametrize("metric", ERRORS)

@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy.typing as npt
 
 from ongebd.backbones.base import Backbone, Features, FramesU8
 from ongebd.backbones.onnx_backbone import WEIGHTS, OnnxBackbone, WholePicture, by_onnxruntime
-from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.errors import ConfigError, MissingExtraError, import_extra
 
 CPU_RUNTIMES = ("onnxruntime", "openvino")
 """What runs a graph on the CPU; the first is the default."""
@@ -36,7 +35,7 @@ def check_runtime(runtime: str, precision: str) -> None:
     if runtime == "onnxruntime" and precision != "float32":
         raise ConfigError(f"onnxruntime computes in float32 only, not in {precision}; use openvino")
     if runtime == "openvino":
-        _import_openvino()
+        import_extra("openvino", "openvino")
 
 
 class OpenVinoNetwork:
@@ -76,7 +75,7 @@ class OpenVinoNetwork:
         }
         if attends:
             settings["SNIPPETS_MODE"] = "DISABLE"
-        core = _import_openvino().Core()
+        core = import_extra("openvino", "openvino").Core()
         try:
             model = core.read_model(graph)
             if shape is not None:
@@ -176,10 +175,3 @@ def _graph_of(backbone: Backbone) -> bytes:
 def _check_precision(precision: str) -> None:
     if precision not in _PRECISIONS:
         raise ConfigError(f"the CPU computes in {' or '.join(_PRECISIONS)}, not in {precision}")
-
-
-def _import_openvino() -> Any:
-    try:
-        return import_module("openvino")
-    except ModuleNotFoundError as problem:
-        raise MissingExtraError.of(problem.name, "openvino") from None

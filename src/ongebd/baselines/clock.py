@@ -12,7 +12,7 @@ PERIOD = 1.5
 
 
 class Clock:
-    """A scorer (`ongebd.detector.scorers.Scorer`): 1 with the frame that ends a period, else 0.
+    """A scorer (`ongebd.detector.detector.Scorer`): 1 with the frame that ends a period, else 0.
 
     >>> import numpy as np
     >>> clock, nothing = Clock(period=1.0), np.zeros(1, np.float32)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ongebd.common.settings import changed
-from ongebd.errors import ConfigError, MissingExtraError, shown
+from ongebd.errors import ConfigError, import_extra, shown
 
 if TYPE_CHECKING:
     from ongebd.baselines.network import OnlineNetwork
@@ -69,9 +68,4 @@ def make_network(name: str, shape: Any = None) -> OnlineNetwork[Any]:
 
 def _module(name: str) -> Any:
     find_method(name)
-    try:
-        return import_module(f"ongebd.baselines.{name}")
-    except ModuleNotFoundError as problem:
-        if problem.name is not None and problem.name.startswith("ongebd"):
-            raise
-        raise MissingExtraError.of(problem.name, "train") from None
+    return import_extra(f"ongebd.baselines.{name}", "train")

@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.errors import ConfigError
 from ongebd.types import Feature
 
 
@@ -41,10 +40,6 @@ class WindowMean:
 
     window: int = 8
     name: ClassVar[str] = "window-mean"
-
-    def __post_init__(self) -> None:
-        if self.window < 1:
-            raise ConfigError(f"window must be at least 1 frame, not {self.window}")
 
     def anticipate(self, past: npt.NDArray[np.float32]) -> Feature:
         """The mean direction of the past; past is (n, D), the result (D,)."""

@@ -66,10 +66,9 @@ class NetworkConfig:
         check_fields(self)
         values: Any = self
         for heads in self.shared_by:
-            if values.width % getattr(self, heads):
-                raise ConfigError(
-                    f"width ({values.width}) must be a multiple of {heads} ({getattr(self, heads)})"
-                )
+            count = getattr(self, heads)
+            if values.width % count:
+                raise ConfigError(f"width ({values.width}) must be a multiple of {heads} ({count})")
 
 
 class OnlineNetwork(nn.Module, ABC, Generic[State]):
@@ -84,7 +83,7 @@ class OnlineNetwork(nn.Module, ABC, Generic[State]):
 
     @abstractmethod
     def forward(self, features: Tensor) -> Tensor:
-        """Whole streams at once; the same numbers as `step` one by one, to rounding.
+        """Whole streams; the same numbers as `step` one by one, to rounding.
 
         Args:
             features: (B, T, D), each row from the first frame of its stream on.
@@ -113,22 +112,16 @@ class OnlineNetwork(nn.Module, ABC, Generic[State]):
             frames: Features, (S, L + K + R, D).
             targets: y of the last K + R frames, (S, K + R).
             lead: How many frames of the same stream precede each of those, less one: 0 for the second frame,
-                negative where there is no target, (S, K + R).
+                negative for a frame without a target, (S, K + R).
             weight: Of the loss of boundaries.
 
         Returns:
             (S, R); meaningless where `lead` is negative.
         """
 
-    def placement(self) -> tuple[torch.device, torch.dtype]:
-        """Where its weights lie, and their type."""
-        first = next(self.parameters())
-        return first.device, first.dtype
-
     def zeros(self, *size: int) -> Tensor:
         """Zeros where the weights lie, of their type."""
-        device, dtype = self.placement()
-        return torch.zeros(*size, device=device, dtype=dtype)
+        return next(self.parameters()).new_zeros(*size)
 
 
 def binary_losses(logits: Tensor, targets: Tensor, weight: Tensor | float = 1.0) -> Tensor:

@@ -13,7 +13,7 @@ from ongebd.types import Feature
 
 
 class NetworkScorer:
-    """A scorer (`ongebd.detector.scorers.Scorer`) that owns one stream's state; the network is shared.
+    """A scorer (`ongebd.detector.detector.Scorer`) that owns one stream's state; the network is shared.
 
     Args:
         network: In evaluation mode.
@@ -27,13 +27,10 @@ class NetworkScorer:
         self.name = name
         self.network = network
         self._threads = threads
-        self._device, self._dtype = network.placement()
+        weights = next(network.parameters())
+        self._device, self._dtype = weights.device, weights.dtype
         self.reset()
-
-    @property
-    def state_bytes(self) -> int:
-        """Bytes that this stream keeps."""
-        return sum(tensor.numel() * tensor.element_size() for tensor in self._state)
+        self.state_bytes = sum(tensor.nbytes for tensor in self._state)
 
     @torch.inference_mode()
     def reset(self) -> None:

@@ -96,6 +96,14 @@ class EncoderLayer(nn.Module):
         return out
 
 
+def _decoder_layer(config: OadTrConfig) -> DecoderLayer:
+    drop, gelu = config.dropout, functional.gelu
+    heads = config.decoder_heads
+    return DecoderLayer(
+        config.width, heads, config.ffn, activation=gelu, dropout=drop, attention_dropout=drop
+    )
+
+
 class OadTr(OnlineNetwork[OadTrState]):
     """Encoder over the window with a class token at its end, decoder over queries for the frames to come.
 
@@ -124,17 +132,7 @@ class OadTr(OnlineNetwork[OadTrState]):
         self.encoder_norm = nn.LayerNorm(width)
         self.queries = nn.Parameter(torch.randn(config.future, width) * 0.02)
         self.query_positions = nn.Parameter(torch.randn(config.future, width) * 0.02)
-        self.decoder = nn.ModuleList(
-            DecoderLayer(
-                width,
-                config.decoder_heads,
-                config.ffn,
-                activation=functional.gelu,
-                dropout=config.dropout,
-                attention_dropout=config.dropout,
-            )
-            for _ in range(config.decoder_layers)
-        )
+        self.decoder = nn.ModuleList(_decoder_layer(config) for _ in range(config.decoder_layers))
         self.decoder_norm = nn.LayerNorm(width)
         self.head = nn.Linear(2 * width, 1)
         self.future_head = nn.Linear(width, 1)
@@ -189,7 +187,7 @@ class OadTr(OnlineNetwork[OadTrState]):
     def losses(self, frames: Tensor, targets: Tensor, lead: Tensor, weight: Tensor | float = 1.0) -> Tensor:
         """Cross-entropy on the newest frame, and half of that on the frames to come.
 
-        The latter is the mean over those whose label is known: inside of the run, and of the same stream.
+        The latter is the mean over those with a known label: in the run and in the same stream.
         """
         runs, count = targets.shape
         windows = sliding(self.embed(frames)[:, -count - self.shape.window + 1 :], self.shape.window)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from av.video.frame import VideoFrame
 from av.video.reformatter import Interpolation
 
-from ongebd.backbones.base import Backbone, Features, FrameError, FramesU8
+from ongebd.backbones.base import Backbone, Features, FramesU8, check_picture
 from ongebd.types import Feature, ImageU8
 
 
@@ -36,10 +36,7 @@ class Pictures(Backbone):
 
     def crop(self, rgb: ImageU8) -> ImageU8:
         """The whole picture, uint8, (height, width, 3), each new pixel the mean of those that it covers."""
-        if rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or not rgb.size:
-            raise FrameError(
-                f"a picture must be uint8 of shape (height, width, 3), not {rgb.dtype} of shape {rgb.shape}"
-            )
+        rgb = check_picture(rgb)
         if rgb.shape[:2] == (self.height, self.width):
             return rgb
         frame = VideoFrame.from_ndarray(np.ascontiguousarray(rgb), format="rgb24")

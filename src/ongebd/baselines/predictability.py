@@ -14,12 +14,11 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.errors import ConfigError
 from ongebd.types import Feature
 
 
 class Predictability:
-    """A scorer (`ongebd.detector.scorers.Scorer`): ‖mean before − mean after‖² / 4, of unit features.
+    """A scorer (`ongebd.detector.detector.Scorer`): ‖mean before − mean after‖² / 4, of unit features.
 
     The frame itself is the first of those after. At the end of a stream there are fewer.
 
@@ -38,8 +37,6 @@ class Predictability:
     name: str = "predictability"
 
     def __init__(self, before: int = 8, after: int = 5) -> None:
-        if before < 1 or after < 1:
-            raise ConfigError(f"before and after must be at least 1 frame, not {before} and {after}")
         self.before = before
         self.after = after
         self.latency = after - 1

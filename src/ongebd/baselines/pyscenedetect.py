@@ -3,60 +3,46 @@
 from __future__ import annotations
 
 from collections import deque
-from importlib import import_module
 from typing import Any
 
 from ongebd.baselines.pictures import Pictures
-from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.errors import import_extra
 from ongebd.types import Feature
 
-DETECTORS = {
-    "adaptive": "AdaptiveDetector",
-    "content": "ContentDetector",
-    "hash": "HashDetector",
-    "histogram": "HistogramDetector",
-    "threshold": "ThresholdDetector",
-}
-"""Their names here, and in `scenedetect`."""
-
 LATENCY = {"adaptive": 2, "content": 15, "hash": 0, "histogram": 0, "threshold": 0}
-"""Frames that each looks ahead, as it declares itself (a test holds them to it)."""
+"""Frames that each looks ahead, as it declares itself (a test checks this)."""
 
 PICTURES = Pictures(256, 144)
 """What they look at: `scenedetect` itself scales pictures down to a width of 256 pixels."""
 
 
+def class_name(kind: str) -> str:
+    """Of a detector in `scenedetect`."""
+    return f"{kind.capitalize()}Detector"
+
+
 class PySceneDetect:
-    """A scorer (`ongebd.detector.scorers.Scorer`): 1 for the first frame of a new shot, else 0.
+    """A scorer (`ongebd.detector.detector.Scorer`): 1 for the first frame of a new shot, else 0.
 
     It sees the frames that the stream samples, numbered at the stream's rate; its minimum length of a shot is
     its own 15 frames. The latency is what the detector declares as its buffer: two frames for the adaptive
     one, fifteen for the one by content, which merges cuts that are close together.
 
     Args:
-        kind: One of `DETECTORS`.
+        kind: One of `LATENCY`.
         fps: Frames a second of the stream.
     """
 
     def __init__(self, kind: str, fps: float) -> None:
-        if kind not in DETECTORS:
-            raise ConfigError(f"unknown scenedetect detector {kind!r}; known are {', '.join(DETECTORS)}")
-        try:
-            scenedetect: Any = import_module("scenedetect")
-        except ModuleNotFoundError as problem:
-            raise MissingExtraError.of(problem.name, "peers") from None
+        scenedetect = import_extra("scenedetect", "peers")
         self.name = f"scenedetect-{kind}"
         self._fps = fps
-        self._class: Any = getattr(scenedetect, DETECTORS[kind])
+        self._class: Any = getattr(scenedetect, class_name(kind))
         self._timecode: Any = scenedetect.FrameTimecode
         self._held: deque[float] = deque()
         self.reset()
         self.latency = int(self._detector.event_buffer_length)
-
-    @property
-    def state_bytes(self) -> int:
-        """At most: of the last picture, of which some keep less, and of the scores held back."""
-        return PICTURES.dim + 8 * len(self._held)
+        self.state_bytes = PICTURES.dim + 8 * self.latency  # of the last picture, of which some keep less
 
     def reset(self) -> None:
         """Begin with a new detector."""

@@ -15,6 +15,7 @@ from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ongebd.baselines.attention import DecoderLayer, sinusoids
 from ongebd.baselines.network import (
@@ -94,14 +95,9 @@ class SimOn(OnlineNetwork[SimOnState]):
         self.begin = nn.Parameter(torch.randn(width))
         self.chance = nn.Linear(2, width)
         self.join = nn.Linear(2 * width, width)
+        drop = config.dropout
         self.decoder = nn.ModuleList(
-            DecoderLayer(
-                width,
-                config.heads,
-                config.ffn,
-                dropout=config.dropout,
-                attention_dropout=config.dropout,
-            )
+            DecoderLayer(width, config.heads, config.ffn, dropout=drop, attention_dropout=drop)
             for _ in range(config.layers)
         )
         self.norm = nn.LayerNorm(width)
@@ -113,10 +109,8 @@ class SimOn(OnlineNetwork[SimOnState]):
         """(B, T, D) → logits (B, T), one after the other: each needs the probabilities before it."""
         streams, length, _ = features.shape
         before = torch.arange(length, device=features.device).expand(streams, -1)
-        history = self.shape.history
         tokens = self.embed(features)  # (B, T, W), the greater part of the work
-        padded = torch.cat([tokens.new_zeros(streams, history, tokens.shape[-1]), tokens], dim=1)
-        return self._logits(padded, before)
+        return self._logits(functional.pad(tokens, (0, 0, self.shape.history, 0)), before)
 
     def start(self, streams: int = 1) -> SimOnState:
         """No frame before."""
@@ -127,7 +121,7 @@ class SimOn(OnlineNetwork[SimOnState]):
         """(B, D) → logits (B,)."""
         token = self.embed(feature)
         logits = self._judge(token, *state)
-        chances = torch.cat([state.chances[:, 1:], logits.detach().sigmoid()[:, None]], dim=1)
+        chances = latest(state.chances, logits.detach().sigmoid())
         before = (state.before + 1).clamp_max(self.shape.history + 1)
         return logits, SimOnState(latest(state.frames, token), chances, before)
 
@@ -152,10 +146,9 @@ class SimOn(OnlineNetwork[SimOnState]):
         chances = tokens.new_zeros(len(tokens), history)
         logits = []
         for place in range(before.shape[1]):
-            logit = self._judge(
-                tokens[:, place + history], tokens[:, place : place + history], chances, before[:, place]
-            )
-            chances = torch.cat([chances[:, 1:], logit.detach().sigmoid()[:, None]], dim=1)
+            newest, frames = tokens[:, place + history], tokens[:, place : place + history]
+            logit = self._judge(newest, frames, chances, before[:, place])
+            chances = latest(chances, logit.detach().sigmoid())
             logits.append(logit)
         return torch.stack(logits, dim=1)
 

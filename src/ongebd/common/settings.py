@@ -96,7 +96,7 @@ def read_as(value: Any, wanted: Any, where: str) -> Any:
     (0.0001, 'off')
     """
     kind, optional, _ = _split(wanted)
-    if optional and (value is None or value == "none"):
+    if optional and (value is None or (isinstance(value, str) and value == "none")):
         return None
     if get_origin(kind) is Literal and isinstance(value, bool):  # YAML 1.1 reads `off` and `on` as booleans
         value = next((word for word in _WORDS[value] if word in get_args(kind)), value)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from math import log2
 from typing import Annotated, Any, Literal, Self
 
 from ongebd.common.settings import Range, changed, check_fields
-from ongebd.detector.heads import HYSTERESIS, OBD, THRESHOLD, BoundaryRuns, Head, ThresholdHead
+from ongebd.detector.judge import HYSTERESIS, OBD, THRESHOLD, BoundaryRuns, Head, ThresholdHead
 from ongebd.errors import ConfigError
 from ongebd.estimator.discriminator import BoundaryDiscriminator
 from ongebd.video.timing import exact_rate
@@ -110,10 +109,8 @@ class StreamConfig:
     def check_retuning(self, wanted: Self) -> None:
         """Raise ConfigError where a running stream with these settings can't change to `wanted`."""
         wanted.check_complete()
-        others = [f.name for f in fields(self) if getattr(self, f.name) != getattr(wanted, f.name)]
-        if others := sorted(set(others) - set(KNOBS)):
-            names = ", ".join(others)
-            raise ConfigError(f"{names} can't change while a stream runs, only {', '.join(KNOBS)} can")
+        if replace(wanted, **{knob: getattr(self, knob) for knob in KNOBS}) != self:
+            raise ConfigError(f"only {', '.join(KNOBS)} can change while a stream runs")
 
     def rate(self) -> Fraction:
         """The rate to sample to, in frames a second, exact."""
@@ -121,8 +118,7 @@ class StreamConfig:
 
     def discriminator(self) -> BoundaryDiscriminator:
         """A new discriminator with these settings, also where another head is named."""
-        values = {name: self._value(name) for name in HEAD_SETTINGS[OBD]}
-        return BoundaryDiscriminator(**values)
+        return BoundaryDiscriminator(**{name: self._value(name) for name in HEAD_SETTINGS[OBD]})
 
     def new_head(self) -> Head:
         """A new head with these settings."""
@@ -151,38 +147,6 @@ def asked_for(config: StreamConfig | None, changes: dict[str, Any]) -> StreamCon
         return replace(config, **changes)
     except TypeError:  # a name is unknown: `changed` says which
         return changed(config, changes)
-
-
-def with_sensitivity(
-    config: StreamConfig,
-    sensitivity: float,
-    defaults: StreamConfig,
-    threshold_at: Callable[[float], float] | None,
-    name: str,
-) -> StreamConfig:
-    """Settings with the τ or the threshold that a sensitivity stands for.
-
-    Args:
-        config: Filled with the model's defaults.
-        sensitivity: Above 0, below 1.
-        defaults: The model's.
-        threshold_at: The model's table from a sensitivity to a threshold, if it has one.
-        name: The model's, for messages.
-
-    Raises:
-        ConfigError: The model has no sensitivity, or tau or threshold are set too and differ.
-    """
-    if config.head_name == OBD and defaults.tau is not None:
-        knob, value = "tau", scaled_tau(defaults.tau, sensitivity)
-    elif config.head_name != OBD and threshold_at is not None:
-        knob, value = "threshold", threshold_at(sensitivity)
-    else:
-        which = name if config.head == defaults.head else f"{name} with the head {config.head_name}"
-        raise ConfigError(f"{which} has no sensitivity; leave it out or choose another model")
-    for setting in ("tau", "threshold"):
-        if getattr(config, setting) not in (None, value if setting == knob else None):
-            raise ConfigError(f"sensitivity replaces {setting}: set only one of them")
-    return asked_for(config, {knob: value})
 
 
 def scaled_tau(tau: float, sensitivity: float) -> float:

@@ -4,18 +4,80 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import isfinite
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from ongebd.backbones import Backbone
 from ongebd.detector.config import StreamConfig
-from ongebd.detector.judge import Judge
-from ongebd.detector.scorers import AnticipationScorer, Scorer
+from ongebd.detector.judge import Judge, LateScores
 from ongebd.errors import ConfigError, FeatureError, a_number
 from ongebd.estimator.anticipation import Anticipator, ErrorFunction, cosine_error
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 from ongebd.video.timing import Sampler
+
+
+class Scorer(LateScores, Protocol):
+    """A method at work on one stream, whose state it owns. A head decides on the scores."""
+
+    @property
+    def name(self) -> str:
+        """The method's name."""
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes that it keeps of the stream at most; they do not grow with it."""
+
+    def update(self, feature: Feature, time: float) -> float | None:
+        """Take the next frame.
+
+        Args:
+            feature: Of the frame, float32, (D,).
+            time: Seconds.
+
+        Returns:
+            The score of the frame `latency` frames before this one, high where an event ends; None where that
+            frame has none: it doesn't exist, or there is nothing to compare it with.
+        """
+
+
+class AnticipationScorer:
+    """The paper's score: how wrong an anticipator was about a frame.
+
+    Args:
+        anticipator: It keeps no state.
+        error: From a feature and its anticipation to ε.
+        dim: D.
+    """
+
+    latency: int = 0
+
+    def __init__(self, anticipator: Anticipator, error: ErrorFunction, dim: int) -> None:
+        self.name = anticipator.name
+        self._anticipator = anticipator
+        self._error = error
+        self._past: npt.NDArray[np.float32] = np.empty((anticipator.window, dim), np.float32)
+        self.state_bytes = self._past.nbytes
+        self._seen = 0
+
+    def update(self, feature: Feature, time: float) -> float | None:
+        """ε of this frame; None for the first, which nothing predicts."""
+        del time
+        seen = min(self._seen, len(self._past))
+        error = self._error(feature, self._anticipator.anticipate(self._past[-seen:])) if seen else None
+        self._past[:-1] = self._past[1:]
+        self._past[-1] = feature
+        self._seen += 1
+        return error
+
+    def flush(self) -> list[float | None]:
+        """Nothing is held back."""
+        return []
+
+    def reset(self) -> None:
+        """Forget the past features."""
+        self._seen = 0
 
 
 class OnlineDetector:
@@ -60,14 +122,14 @@ class OnlineDetector:
         self._scorer: Scorer = (
             AnticipationScorer(method, error, backbone.dim) if isinstance(method, Anticipator) else method
         )
-        self._judge = Judge(config, self._scorer)
+        self._judge = Judge(self._scorer, config.new_head(), config.runs())
         self.latency = float(self._scorer.latency / config.rate())
         self._time: float | None = None
         self._due = Due(config.rate())
 
     @property
     def state_bytes(self) -> int:
-        """Bytes that the method keeps of this stream; a head and an open boundary add a few hundred."""
+        """What the method keeps of this stream; a head and an open boundary add a few hundred."""
         return self._scorer.state_bytes
 
     def reset(self) -> None:
@@ -115,10 +177,8 @@ class OnlineDetector:
             self._time = None
         score = self._scorer.update(feature, time)
         if score is not None and not isfinite(score):
-            anticipates = isinstance(self._scorer, AnticipationScorer)
-            what = "the anticipated feature" if anticipates else "the score"
             raise self._broken(
-                time, f"{what} has NaN or infinity in it", f"the weights of {self._scorer.name}"
+                time, "the score has NaN or infinity in it", f"the weights of {self._scorer.name}"
             )
         self._time = time
         return self._judge.take(time, score)
@@ -153,7 +213,7 @@ class OnlineDetector:
                 stream's in τ, threshold and sensitivity only, else ConfigError.
         """
         self.config.check_retuning(config)
-        self._judge.retune(config)
+        self._judge.use(config.tau, config.threshold)
         self.config = config
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -211,11 +271,9 @@ class Due:
 
 
 def in_seconds(time: float | Fraction, frame: int | None = None) -> float:
-    """A frame's time in seconds; ConfigError, with the frame's number, where it is no finite number."""
+    """A frame's time in seconds; ConfigError, with the frame's number, if it isn't a finite number."""
     if isinstance(time, float) and isfinite(time):  # as most are, and this is called for each frame
         return time
-    if isinstance(time, Fraction):
-        return float(time)
     what = "a frame's time" if frame is None else f"frame {frame}: its time"
     seconds = a_number(what, time)
     if not isfinite(seconds):

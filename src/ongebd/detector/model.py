@@ -8,9 +8,9 @@ from typing import Any, Self
 
 from ongebd import backbones
 from ongebd.backbones import Backbone
-from ongebd.detector.config import HEAD_SETTINGS, KNOBS, StreamConfig, asked_for, with_sensitivity
-from ongebd.detector.detector import OnlineDetector
-from ongebd.detector.scorers import Scorer
+from ongebd.detector.config import HEAD_SETTINGS, KNOBS, StreamConfig, asked_for, scaled_tau
+from ongebd.detector.detector import OnlineDetector, Scorer
+from ongebd.detector.judge import OBD
 from ongebd.errors import ConfigError
 from ongebd.estimator.anticipation import Anticipator, ErrorFunction, cosine_error
 from ongebd.estimator.learned import LearnedScorer, learned_facts, learned_model
@@ -23,7 +23,7 @@ Method = Callable[[StreamConfig], Anticipator | Scorer]
 class Model:
     """A named model: a frozen backbone, a method, and settings. It keeps no state; share it freely.
 
-    Pickling keeps how it was loaded, not the weights. A copy is the model itself.
+    Pickling keeps how it was loaded, not the weights.
 
     Attributes:
         name: Of the model.
@@ -47,12 +47,6 @@ class Model:
     def loaded_by(self, loading: Callable[[], Model]) -> Self:
         """The model itself, which can now be pickled, as a call of `loading`."""
         object.__setattr__(self, "_loading", loading)
-        return self
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, _memo: object) -> Self:
         return self
 
     def __reduce__(self) -> tuple[Callable[[], Model], tuple[()]]:
@@ -80,7 +74,7 @@ class Model:
         asked = asked_for(config, settings)
         filled = asked.filled(self.defaults)
         if asked.sensitivity is not None:
-            filled = with_sensitivity(filled, asked.sensitivity, self.defaults, self.threshold_at, self.name)
+            filled = self._at_sensitivity(filled, asked.sensitivity)
         used = self.settings(filled.head_name)
         for setting in fields(StreamConfig):
             value = getattr(asked, setting.name)
@@ -92,6 +86,20 @@ class Model:
             )
         filled.check_complete()
         return filled
+
+    def _at_sensitivity(self, filled: StreamConfig, sensitivity: float) -> StreamConfig:
+        """The settings with the τ or the threshold that a sensitivity stands for."""
+        if filled.head_name == OBD and self.defaults.tau is not None:
+            knob, value = "tau", scaled_tau(self.defaults.tau, sensitivity)
+        elif filled.head_name != OBD and self.threshold_at is not None:
+            knob, value = "threshold", self.threshold_at(sensitivity)
+        else:
+            which = f"{self.name} with the head {filled.head_name}"
+            raise ConfigError(f"{which} has no sensitivity; leave it out or choose another model")
+        for setting in ("tau", "threshold"):
+            if getattr(filled, setting) not in (None, value if setting == knob else None):
+                raise ConfigError(f"sensitivity replaces {setting}: set only one of them")
+        return asked_for(filled, {knob: value})
 
     def stream(self, config: StreamConfig | None = None, **settings: Any) -> OnlineDetector:
         """Begin a stream.
@@ -163,11 +171,6 @@ class Recipe:
     licence: str = "Apache-2.0"
     trained_on: str | None = None
 
-    @property
-    def takes_any_backbone(self) -> bool:
-        """Whether it works on the features of any backbone."""
-        return self.pictures is None and self.backbone_name == backbones.DEFAULT
-
 
 LEARNED = {
     "immediate": "learned, on errors of many horizons and motion; looks nothing ahead",
@@ -187,9 +190,7 @@ def learned_recipe(name: str) -> Recipe:
             sensitivity=sensitivity,
             head="hysteresis",
             threshold=facts.threshold(sensitivity),
-            min_gap=facts.min_gap,
-            max_run=facts.max_run,
-            rearm=facts.rearm,
+            **facts.settings,
         ),
         method=lambda _config, _argument, _device: LearnedScorer(
             learned_model(name), backbones.get(facts.backbone).dim

@@ -8,8 +8,8 @@ import numpy as np
 
 from ongebd.backbones.cpu_runtime import on_cpu_runtime as backbone_on_cpu_runtime
 from ongebd.detector.config import StreamConfig
+from ongebd.detector.detector import Scorer
 from ongebd.detector.model import Model
-from ongebd.detector.scorers import Scorer
 from ongebd.errors import ConfigError
 from ongebd.estimator.anticipation import Anticipator
 from ongebd.estimator.onnx_anticipator import OnnxAnticipator

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
+from ongebd import backbones
 from ongebd.baselines import pyscenedetect, transnet
 from ongebd.baselines.clock import PERIOD, Clock
 from ongebd.baselines.methods import METHODS
@@ -11,8 +13,8 @@ from ongebd.baselines.naive import Persistence, WindowMean
 from ongebd.baselines.pictures import Pictures
 from ongebd.baselines.predictability import Predictability
 from ongebd.detector.config import StreamConfig
+from ongebd.detector.detector import Scorer
 from ongebd.detector.model import LEARNED, Recipe, learned_recipe
-from ongebd.detector.scorers import Scorer
 from ongebd.detector.trained import ESTIMATOR
 from ongebd.errors import ConfigError
 
@@ -32,22 +34,17 @@ UNTRAINED = StreamConfig(
 _DECIDED = StreamConfig(fps=24.0, head="threshold", threshold=0.5, min_gap=0.0, max_run=1.0)
 
 
-def _window(config: StreamConfig) -> int:
-    return 1 if config.window is None else config.window
-
-
 def _clock(_config: StreamConfig, argument: str | None, _device: str) -> Scorer:
     try:
-        return Clock(PERIOD if argument is None else float(argument))
-    except ValueError as problem:
-        if isinstance(problem, ConfigError):
-            raise
-        raise ConfigError(f"clock:{argument}: give seconds behind the colon") from None
+        period = PERIOD if argument is None else float(argument)
+    except ValueError:
+        raise ConfigError(f"clock:{argument}: give seconds after the colon") from None
+    return Clock(period)
 
 
 def _scenedetect(kind: str) -> Recipe:
     return Recipe(
-        summary=f"PySceneDetect's {pyscenedetect.DETECTORS[kind]}, with its own settings",
+        summary=f"PySceneDetect's {pyscenedetect.class_name(kind)}, with its own settings",
         defaults=_DECIDED,
         method=lambda config, _argument, _device: pyscenedetect.PySceneDetect(kind, float(config.rate())),
         pictures=pyscenedetect.PICTURES,
@@ -62,7 +59,7 @@ RECIPES = {
     "window-mean": Recipe(
         summary="untrained: the next feature is the mean of the last L",
         defaults=UNTRAINED,
-        method=lambda config, _argument, _device: WindowMean(_window(config)),
+        method=lambda config, _argument, _device: WindowMean(config.window or 1),
     ),
     "persistence": Recipe(
         summary="untrained: the next feature is the last one",
@@ -72,7 +69,7 @@ RECIPES = {
     "predictability": Recipe(
         summary="untrained: the last L features against the next 5, as in the original GEBD paper",
         defaults=replace(UNTRAINED, tau=3.0),
-        method=lambda config, _argument, _device: Predictability(before=_window(config)),
+        method=lambda config, _argument, _device: Predictability(before=config.window or 1),
         latency=Predictability().latency,
     ),
     "clock": Recipe(
@@ -80,9 +77,9 @@ RECIPES = {
         defaults=_DECIDED,
         method=_clock,
         pictures=Pictures(16, 16),  # it must see something
-        argument="SECONDS",
+        argument="[SECONDS]",
     ),
-    **{f"scenedetect-{kind}": _scenedetect(kind) for kind in pyscenedetect.DETECTORS},
+    **{f"scenedetect-{kind}": _scenedetect(kind) for kind in pyscenedetect.LATENCY},
     "transnetv2": Recipe(
         summary="TransNetV2, a trained shot detector",
         defaults=replace(_DECIDED, fps=25.0),
@@ -99,56 +96,30 @@ RECIPES = {
 """By name."""
 
 
-@dataclass(frozen=True, slots=True)
-class MethodFacts:
-    """One method.
+def catalogue() -> list[dict[str, Any]]:
+    """The facts on all methods: those that need nothing, those that are trained, and the peers.
 
-    Attributes:
-        name: What `ongebd.load` and `--model` take, with `:argument` behind it where there is one.
-        argument: What stands behind the colon; in brackets where it may be left out.
-        summary: One line for people.
-        parameters: Numbers that are learned, of the published shape on ResNet-50 features (2048 numbers),
-            without the backbone's.
-        parameters_with_resnet50: With the backbone's; None for a method that looks at pixels, or at the
-            features of one other backbone.
-        latency: Seconds of future that a verdict waits for, at the default rate.
-        latency_frames: The same in frames.
-        fps: The default rate, frames a second.
-        licence: Of code and weights.
-        trained_on: Where its weights come from; None where nothing is learned.
-        extra: What must be installed besides the light core; None for nothing.
+    Keys: `name`, what `ongebd.load` takes; `argument`, what follows it after a colon, in brackets if it may
+    be left out; `summary`; `parameters`, learned numbers of the published shape on ResNet-50 features (2048
+    numbers), without the backbone's; `parameters_with_resnet50`, None for a method that looks at pixels or
+    at the features of one other backbone; `latency`, seconds of future that a verdict waits for at the
+    default rate `fps`; `latency_frames`; `licence` of code and weights; `trained_on`, None if nothing is
+    learned; `extra` to install, None for the light core.
     """
-
-    name: str
-    argument: str | None
-    summary: str
-    parameters: int
-    parameters_with_resnet50: int | None
-    latency: float
-    latency_frames: int
-    fps: float
-    licence: str
-    trained_on: str | None
-    extra: str | None
-
-
-def catalogue() -> list[MethodFacts]:
-    """All methods: those that need nothing, those that are trained, and the peers."""
     trained = {
         ESTIMATOR: (ESTIMATOR_PARAMETERS, "the paper's: how wrong an anticipation of the next feature was"),
         **{name: (method.parameters, method.summary) for name, method in METHODS.items()},
     }
-    found = [
-        _facts(name, recipe, recipe.argument and f"[{recipe.argument}]") for name, recipe in RECIPES.items()
-    ]
-    found += [_facts(name, _trained(*about), "FOLDER") for name, about in trained.items()]
-    return sorted(found, key=lambda facts: (facts.extra or "", facts.name))
+    recipes = RECIPES | {name: _trained(*about) for name, about in trained.items()}
+    found = [_facts(name, recipe) for name, recipe in recipes.items()]
+    return sorted(found, key=lambda facts: (facts["extra"] or "", facts["name"]))
 
 
 def _trained(parameters: int, summary: str) -> Recipe:
     return replace(
         RECIPES["window-mean"],  # for the backbone and the rate
         summary=summary,
+        argument="FOLDER",
         parameters=parameters,
         licence="Apache-2.0; the weights are yours",
         trained_on="what you train it on: ongebd train",
@@ -156,18 +127,19 @@ def _trained(parameters: int, summary: str) -> Recipe:
     )
 
 
-def _facts(name: str, recipe: Recipe, argument: str | None) -> MethodFacts:
+def _facts(name: str, recipe: Recipe) -> dict[str, Any]:
     fps = float(recipe.defaults.rate())
-    return MethodFacts(
-        name=name,
-        argument=argument,
-        summary=recipe.summary,
-        parameters=recipe.parameters,
-        parameters_with_resnet50=recipe.parameters + RESNET50 if recipe.takes_any_backbone else None,
-        latency=recipe.latency / fps,
-        latency_frames=recipe.latency,
-        fps=fps,
-        licence=recipe.licence,
-        trained_on=recipe.trained_on,
-        extra=recipe.extra,
-    )
+    any_backbone = recipe.pictures is None and recipe.backbone_name == backbones.DEFAULT
+    return {
+        "name": name,
+        "argument": recipe.argument,
+        "summary": recipe.summary,
+        "parameters": recipe.parameters,
+        "parameters_with_resnet50": recipe.parameters + RESNET50 if any_backbone else None,
+        "latency": recipe.latency / fps,
+        "latency_frames": recipe.latency,
+        "fps": fps,
+        "licence": recipe.licence,
+        "trained_on": recipe.trained_on,
+        "extra": recipe.extra,
+    }

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
-from types import TracebackType
 from typing import Any, Self
 
 from ongebd.backbones.pipeline import frame_features
@@ -82,9 +81,7 @@ class SourceRun:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._running is not None:  # its decoding thread must be gone before the source is closed
             self._running.close()
         self.video.close()
@@ -106,21 +103,23 @@ class SourceRun:
                     yield from self.video.epochs[epoch : frame.epoch]
                     epoch = frame.epoch
                 held.append(frame)
-                decision = self.detector.update_feature(feature, frame.time)
-                if not decision.pending:
-                    yield Seen(held.popleft(), decision)
-                if decision.boundary is not None:
-                    yield decision.boundary
+                yield from _taken(held, self.detector.update_feature(feature, frame.time))
             yield from self._rest(held)
 
     def _rest(self, held: deque[Frame]) -> Generator[Event, None, None]:
         """The events left at the end of the source, or of a part of it."""
         for decision in self.detector.drain():
-            yield Seen(held.popleft(), decision)
-            if decision.boundary is not None:
-                yield decision.boundary
+            yield from _taken(held, decision)
         while (boundary := self.detector.flush()) is not None:
             yield boundary
+
+
+def _taken(held: deque[Frame], decision: Decision) -> Iterator[Event]:
+    """The events of a decision, which is on the frame held longest unless it is pending."""
+    if not decision.pending:
+        yield Seen(held.popleft(), decision)
+    if decision.boundary is not None:
+        yield decision.boundary
 
 
 def detect(
@@ -169,13 +168,10 @@ def detect(
     decisions: list[Decision] = []
     with SourceRun(source, model, model.configured(asked), stream=stream, source_fps=source_fps) as run:
         for event in run:
-            match event:
-                case Seen(decision=decision):
-                    decisions.append(decision)
-                case Boundary():
-                    boundaries.append(event)
-                case Epoch():
-                    pass  # they are in run.video.epochs
+            if isinstance(event, Seen):
+                decisions.append(event.decision)
+            elif isinstance(event, Boundary):
+                boundaries.append(event)
     video = run.video
     whole = video.broken is None
     return Detection(boundaries, decisions, float(video.duration), video.epochs, video.warnings, whole)

@@ -11,17 +11,15 @@ Torch is needed for a baseline, for a GPU, and where the ONNX file is missing.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
-from importlib.util import find_spec
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ongebd import backbones
 from ongebd.backbones import Backbone
-from ongebd.detector.config import HEAD_SETTINGS, StreamConfig, asked_for
-from ongebd.detector.heads import OBD
+from ongebd.detector.config import StreamConfig, asked_for
 from ongebd.detector.model import Method, Model
-from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.errors import ConfigError, import_extra
 from ongebd.estimator.anticipation import ERRORS, Anticipator, ErrorFunction, cosine_error
 from ongebd.estimator.anticipator_config import AnticipatorConfig
 from ongebd.estimator.onnx_anticipator import OnnxAnticipator
@@ -33,8 +31,7 @@ ONNX_FILE, SHAPE_FILE, ABOUT_FILE = "model.onnx", "config.json", "ongebd.json"
 _AGAIN = "train or export the model again"
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(NamedTuple):
     """What `ongebd.json` says.
 
     Attributes:
@@ -60,17 +57,15 @@ def read_about(folder: Path) -> About:
         raise ConfigError(f"{path}: format {about.get('format')!r}, but this version reads {FORMAT}")
     try:
         settings = asked_for(None, dict(about["settings"]))
-        _check_filled(settings)
-        if not isinstance(about["backbone"], str):
-            raise ConfigError(f"backbone is {about['backbone']!r}")
-        return About(about["backbone"], settings, str(about["summary"]))
+        settings.check_complete()
+        return About(str(about["backbone"]), settings, str(about["summary"]))
     except (KeyError, TypeError, ValueError) as problem:
         raise ConfigError(f"{path}: damaged ({problem}); {_AGAIN}") from None
 
 
 def write_about(folder: Path, *, backbone: str, settings: StreamConfig, summary: str) -> None:
     """Write `ongebd.json` beside the weights; see `About`."""
-    _check_filled(settings)
+    settings.check_complete()
     about = {"format": FORMAT, "backbone": backbone, "settings": asdict(settings), "summary": summary}
     text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
     (folder / ABOUT_FILE).write_text(text, encoding="utf-8")
@@ -78,8 +73,11 @@ def write_about(folder: Path, *, backbone: str, settings: StreamConfig, summary:
 
 def read_shape(folder: Path) -> AnticipatorConfig:
     """The shape of the trained anticipator in a folder."""
-    read_about(folder)  # its message is the best one where this is no model's folder
-    shape = AnticipatorConfig.from_dict(_read(folder / SHAPE_FILE), str(folder / SHAPE_FILE))
+    read_about(folder)  # has the best message for a folder without a model
+    try:
+        shape = AnticipatorConfig(**_read(folder / SHAPE_FILE))
+    except (TypeError, ConfigError) as problem:  # TypeError: an unknown name
+        raise ConfigError(f"{folder / SHAPE_FILE}: {problem}; {_AGAIN}") from None
     if shape.head != "anticipation":
         raise ConfigError(f"{folder}: a classifier, the ablation's baseline, which anticipates nothing")
     return shape
@@ -101,8 +99,6 @@ def load_trained(
         weights: The backbone's checkpoint, where it needs one.
         wanted: The method that the folder must hold; None: any.
     """
-    if wanted is not None and not folder.is_dir():
-        raise ConfigError(f"{wanted}:{folder}: no such folder")
     about = read_about(folder)
     found = str(_read(folder / SHAPE_FILE).get("method", ESTIMATOR))
     if wanted is not None and found != wanted:
@@ -124,8 +120,7 @@ def _anticipating(folder: Path, name: str, window: int, threads: int, device: st
     if device == "cpu" and (folder / ONNX_FILE).is_file():
         anticipator = OnnxAnticipator(folder / ONNX_FILE, name, window, threads)
     else:
-        hint = f", or write {ONNX_FILE} where torch is (ongebd export)" if device == "cpu" else ""
-        _need("torch", "safetensors", "huggingface_hub", hint=hint)
+        import_extra("torch", "train")
         from ongebd.estimator.torch_anticipator import TorchAnticipator
 
         anticipator = TorchAnticipator(folder, name, device, threads)
@@ -142,15 +137,12 @@ def _anticipating(folder: Path, name: str, window: int, threads: int, device: st
 
 def _baseline(folder: Path, name: str, threads: int, device: str) -> tuple[int, Method]:
     """D, and what makes a stream's scorer."""
-    _need("torch", "safetensors")
+    import_extra("torch", "train")
+    from ongebd.backbones.torch_backbone import torch_device
     from ongebd.baselines.network_scorer import NetworkScorer
     from ongebd.baselines.weights import load_network
 
-    network = load_network(folder)
-    try:
-        network.to(device)
-    except (RuntimeError, AssertionError) as problem:  # torch says AssertionError where it has no CUDA
-        raise ConfigError(f"device {device}: {problem}") from None
+    network = load_network(folder).to(torch_device(device))
     return network.shape.dim, lambda _config: NetworkScorer(network, name, threads)
 
 
@@ -173,24 +165,9 @@ def _backbone(
     return backbone
 
 
-def _check_filled(settings: StreamConfig) -> None:
-    names = ("fps", "window", "min_gap", "max_run", *HEAD_SETTINGS[OBD])
-    if missing := [name for name in names if getattr(settings, name) is None]:
-        raise ConfigError(f"a trained model needs a value for {', '.join(missing)}")
-    settings.check_complete()
-
-
-def _need(*modules: str, hint: str = "") -> None:
-    for module in modules:
-        if find_spec(module) is None:
-            raise MissingExtraError(f"{MissingExtraError.of(module, 'train')}{hint}")
-
-
 def _read(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
+        value: dict[str, Any] = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as problem:
         raise ConfigError(f"{path}: can't read ({problem}); {_AGAIN}") from None
-    if not isinstance(value, dict):
-        raise ConfigError(f"{path}: damaged; {_AGAIN}")
     return value

@@ -28,7 +28,7 @@ from torch.nn import functional
 
 from ongebd.estimator.anticipator_config import AnticipatorConfig
 
-__all__ = ["AnticipatorConfig", "ConsistentEventAnticipator", "DecoderLayer", "parameter_count"]
+__all__ = ["AnticipatorConfig", "ConsistentEventAnticipator", "DecoderLayer"]
 
 
 class DecoderLayer(nn.Module):
@@ -58,10 +58,7 @@ class DecoderLayer(nn.Module):
             (B, S, W), or (B, 1, W) where `last_only`.
         """
         normed = self.attention_norm(x)
-        if last_only:
-            x, asking = x[:, -1:], normed[:, -1:]
-        else:
-            asking = normed
+        x, asking = (x[:, -1:], normed[:, -1:]) if last_only else (x, normed)
         x = x + self.dropout(self.attended(self._attend(asking, normed)))
         out: Tensor = x + self.dropout(self.down(functional.gelu(self.up(self.ffn_norm(x)))))
         return out
@@ -158,8 +155,3 @@ def window_means(features: Tensor, length: int) -> Tensor:
     for place in range(1, length):
         total = total + features[:, place : place + windows]
     return total / length
-
-
-def parameter_count(model: nn.Module) -> int:
-    """How many numbers are learned."""
-    return sum(parameter.numel() for parameter in model.parameters())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
 from ongebd.common.settings import Range, check_fields
@@ -65,17 +65,3 @@ class AnticipatorConfig:
         """
         half = {} if dim >= 2048 else {"width": 512, "ffn": 512}
         return cls(dim=dim, **{**half, **changes})
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any], where: str) -> Self:
-        """The configuration in a `config.json`, whose path is `where`."""
-        if unknown := sorted(set(values) - {f.name for f in fields(cls)}):
-            raise ConfigError(f"{where}: unknown {', '.join(unknown)}; is it a model of a newer ongebd?")
-        try:
-            return cls(**values)
-        except ConfigError as problem:
-            raise ConfigError(f"{where}: {problem}; train or export the model again") from None
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
-        return asdict(self)

@@ -11,13 +11,13 @@ from functools import cache
 from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ongebd.errors import ConfigError, os_errors
-from ongebd.estimator.cues import Context, CueStream, context_names, cue_names
+from ongebd.estimator.cues import Context, CueStream
 from ongebd.estimator.forest import Forest
 from ongebd.types import Feature
 
@@ -37,10 +37,7 @@ class LearnedFacts:
         fps: Frames a second that it was trained for.
         latency: Frames of future that a score waits for.
         delays: The trees of delay d say, at frame t, how like a boundary frame t − d is.
-        groups: Of the cues that it looks at.
-        min_gap: Seconds after a boundary in which there is no other.
-        max_run: Seconds after which a boundary is closed; 0: at its onset.
-        rearm: Share of the threshold below which the score falls between two boundaries.
+        settings: Of a stream: min_gap, max_run and rearm.
         sensitivities: (sensitivity, threshold), by rising sensitivity and falling threshold.
         parameters: Numbers that were learned.
         licence: Of the weights.
@@ -52,12 +49,9 @@ class LearnedFacts:
     backbone: str
     fps: float
     latency: int
-    delays: tuple[int, ...]
-    groups: tuple[str, ...]
-    min_gap: float
-    max_run: float
-    rearm: float
-    sensitivities: tuple[tuple[float, float], ...]
+    delays: Sequence[int]
+    settings: dict[str, Any]
+    sensitivities: Sequence[tuple[float, float]]
     parameters: int
     licence: str
     trained_on: str
@@ -68,24 +62,11 @@ class LearnedFacts:
         """Read a description."""
         try:
             about = json.loads(path.read_text(encoding="utf-8"))
-            if about["format"] != FORMAT:
-                raise ConfigError(f"{path}: format {about['format']!r}, but this version reads {FORMAT}")
-            about |= about["settings"]
-            about["delays"], about["groups"] = tuple(about["delays"]), tuple(about["groups"])
-            about["sensitivities"] = tuple((float(s), float(t)) for s, t in about["sensitivities"])
-            facts, inputs = cls(**{f.name: about[f.name] for f in fields(cls)}), list(about["cues"])
-        except ConfigError:
-            raise
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
-            raise ConfigError(f"{path}: damaged ({type(problem).__name__}: {problem})") from None
-        if inputs != list(cue_names(facts.groups)):
-            raise ConfigError(f"{path}: was trained on other cues than this version computes")
-        if not facts.delays or not 0 <= min(facts.delays) <= max(facts.delays) <= facts.latency:
-            raise ConfigError(f"{path}: the delays must lie from 0 to the latency, {facts.latency}")
-        sensitivity, threshold = np.array(facts.sensitivities).reshape(-1, 2).T
-        if len(sensitivity) < 2 or (np.diff(sensitivity) <= 0).any() or (np.diff(threshold) >= 0).any():
-            raise ConfigError(f"{path}: thresholds must fall as the sensitivity rises")
-        return facts
+            if about["format"] != FORMAT or tuple(about["cues"]) != CueStream.names:
+                raise ConfigError("made for other cues than this version computes")
+            return cls(**{f.name: about[f.name] for f in fields(cls)})
+        except (OSError, ValueError, KeyError, TypeError) as problem:  # a ConfigError is a ValueError
+            raise ConfigError(f"{path}: damaged ({problem})") from None
 
     def threshold(self, sensitivity: float) -> float:
         """The threshold at a sensitivity, interpolated; beyond the table's ends as there."""
@@ -99,14 +80,6 @@ class LearnedModel:
 
     facts: LearnedFacts
     forest: Forest
-
-    def __post_init__(self) -> None:
-        inputs, delays = len(context_names(cue_names(self.facts.groups))), len(self.facts.delays)
-        if self.forest.views != delays or self.forest.inputs > inputs:
-            raise ConfigError(
-                f"{self.facts.name}: trees with {self.forest.views} views of {self.forest.inputs} inputs, but"
-                f" {delays} delays and {inputs} inputs are described"
-            )
 
     @classmethod
     def read(cls, folder: Path | Traversable, name: str) -> Self:
@@ -147,12 +120,8 @@ class DelayedScores:
         self.latency = latency
         self._cold = cold
         self._recent: deque[Sequence[float] | npt.NDArray[np.float64]] = deque(maxlen=latency + 1)
+        self.state_bytes = 8 * len(self.delays) * (latency + 1)
         self._seen = 0
-
-    @property
-    def state_bytes(self) -> int:
-        """Bytes kept of the stream."""
-        return 8 * len(self.delays) * (self.latency + 1)
 
     def add(self, scores: Sequence[float] | npt.NDArray[np.float64]) -> float | None:
         """Take the next frame's score of each delay; the score of the frame `latency` before, if any."""
@@ -183,7 +152,7 @@ class DelayedScores:
 
 
 class LearnedScorer:
-    """Scores the frames of one stream (`ongebd.detector.scorers.Scorer`); see `DelayedScores`.
+    """Scores the frames of one stream (`ongebd.detector.detector.Scorer`); see `DelayedScores`.
 
     Args:
         model: With its weights; shared.
@@ -194,14 +163,10 @@ class LearnedScorer:
         self.model = model
         self.name = model.facts.name
         self.latency = model.facts.latency
-        self._cues = CueStream(dim, model.facts.groups)
+        self._cues = CueStream(dim)
         self._context = Context(len(self._cues.names))
         self._scores = DelayedScores(model.facts.delays, self.latency)
-
-    @property
-    def state_bytes(self) -> int:
-        """Bytes kept of the stream."""
-        return self._cues.state_bytes + self._context.state_bytes + self._scores.state_bytes
+        self.state_bytes = sum(part.state_bytes for part in (self._cues, self._context, self._scores))
 
     def update(self, feature: Feature, time: float) -> float | None:
         """Take the next frame's feature (D,); the score of the frame `latency` before it, if it has one."""

@@ -52,11 +52,6 @@ class OnnxAnticipator:
             return OpenVinoNetwork(graph, self.openvino, self.threads, attends=True)
         try:
             session = open_session(self.path, self.threads)
-        except Exception as problem:  # noqa: BLE001 - onnxruntime has no error class of its own
+        except Exception as problem:  # noqa: BLE001 - onnxruntime has no common error class
             raise ConfigError(f"{self.path}: can't open ({problem}); write it again: ongebd export") from None
-
-        def run(past: npt.NDArray[np.float32]) -> Feature:
-            anticipated: Feature = session.run(["anticipated"], {"past": past})[0]
-            return anticipated
-
-        return run
+        return lambda past: session.run(["anticipated"], {"past": past})[0]

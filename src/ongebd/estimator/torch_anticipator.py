@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ongebd.backbones.torch_backbone import computing_threads
+from ongebd.backbones.torch_backbone import computing_threads, torch_device
 from ongebd.errors import ConfigError
 from ongebd.estimator.anticipation import full_window
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
@@ -28,11 +28,8 @@ class TorchAnticipator:
     def __init__(self, folder: Path, name: str, device: str = "cpu", threads: int | None = None) -> None:
         self.name = name
         self._threads = threads
-        try:
-            self.device = torch.device(device)
-            self.model = load_anticipator(folder).to(self.device)
-        except (RuntimeError, AssertionError) as problem:  # torch says AssertionError where it has no CUDA
-            raise ConfigError(f"device {device}: {problem}") from None
+        self.device = torch_device(device)
+        self.model = load_anticipator(folder).to(self.device)
         self.window = self.model.config.window
 
     @torch.inference_mode()
@@ -48,7 +45,5 @@ def load_anticipator(folder: Path) -> ConsistentEventAnticipator:
     """The network in a folder, in evaluation mode; ConfigError where its files are missing or damaged."""
     try:
         return ConsistentEventAnticipator.from_pretrained(folder).eval()
-    except ConfigError:
-        raise
     except Exception as problem:  # noqa: BLE001 - safetensors and torch raise what a damaged file brings about
         raise ConfigError(f"{folder}: no trained anticipator ({' '.join(str(problem).split())})") from None

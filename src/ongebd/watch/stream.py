@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from ongebd.detector import StreamConfig
 from ongebd.detector.config import sensitivity_of
-from ongebd.detector.heads import OBD
+from ongebd.detector.judge import OBD
 from ongebd.errors import ConfigError, a_number
 from ongebd.pool import PoolResult, PoolStream
 from ongebd.types import Boundary, Decision, Frame, ImageU8

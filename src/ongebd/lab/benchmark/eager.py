@@ -16,12 +16,12 @@ from ongebd.backbones.onnx_backbone import WholePicture, small_luma
 from ongebd.backbones.torch_backbone import TorchBackbone
 from ongebd.baselines.network_scorer import NetworkScorer
 from ongebd.detector import Model
-from ongebd.detector.scorers import AnticipationScorer, Scorer
+from ongebd.detector.detector import AnticipationScorer, Scorer
 from ongebd.estimator import Anticipator
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
+from ongebd.estimator.losses import prediction_errors
 from ongebd.estimator.onnx_anticipator import OnnxAnticipator
 from ongebd.estimator.torch_anticipator import TorchAnticipator, load_anticipator
-from ongebd.estimator.torch_errors import prediction_errors
 from ongebd.types import Feature, ImageU8
 
 _LITE0 = ("efficientnet_lite0", "efficientnet_lite0_whole")

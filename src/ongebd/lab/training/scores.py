@@ -15,7 +15,7 @@ from ongebd.data.numbers import FloatArray
 from ongebd.data.windows import build_tape, stretches
 from ongebd.estimator.anticipation import Metric
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
-from ongebd.estimator.torch_errors import prediction_errors
+from ongebd.estimator.losses import prediction_errors
 from ongebd.lab.training.batches import Features
 
 Naive = Literal["persistence", "window-mean"]

@@ -19,8 +19,7 @@ from ongebd.data.numbers import FloatArray
 from ongebd.detector.trained import ONNX_FILE, write_about
 from ongebd.errors import os_errors
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
-from ongebd.estimator.losses import est_loss, total_loss
-from ongebd.estimator.torch_errors import min_max_normalised
+from ongebd.estimator.losses import est_loss, min_max_normalised, total_loss
 from ongebd.lab.training.batches import Features
 from ongebd.lab.training.config import ESTIMATOR, TrainConfig
 from ongebd.lab.training.dataset import Dataset
@@ -60,7 +59,7 @@ class EstimatorTask:
         return ConsistentEventAnticipator.from_pretrained(folder)
 
     def about(self, network: Any) -> dict[str, Any]:
-        return {"parameters": parameter_count(network), **network.config.to_dict()}
+        return {"parameters": parameter_count(network), **asdict(network.config)}
 
 
 class Objective(nn.Module):
@@ -96,12 +95,12 @@ class Objective(nn.Module):
             each = total_loss(
                 errors if cosine else min_max_normalised(errors, known),
                 targets,
+                lead,
                 region=config.region,
                 alpha=config.alpha,
                 weight=weight,
                 est=config.est,
                 rest=config.rest,
-                lead=lead,
             )
         each = torch.where(known, each, 0)[:, config.region :]  # (S, R): the places before are context
         return each.sum() / count, errors.detach()

@@ -12,7 +12,7 @@ Scored = tuple[Tensor, Tensor, Rows]
 
 
 class BatchedScorer:
-    """A method at work on many streams: the GPU's counterpart of `ongebd.detector.scorers.Scorer`.
+    """A method at work on many streams: the GPU's counterpart of `ongebd.detector.detector.Scorer`.
 
     For a new kind of model write a subclass, and give the model's method (what it puts into a stream) a
     function `batched(device, dtype)` that makes one. See docs/runtime.md.

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ongebd.estimator.cues import appearance as ap
-from ongebd.estimator.cues import motion as mo
-from ongebd.estimator.cues.stream import CONTEXT
-from ongebd.estimator.cues.stream import LEAST_WEIGHT as CONTEXT_LEAST_WEIGHT
+from ongebd.estimator import appearance as ap
+from ongebd.estimator import motion as mo
+from ongebd.estimator.cues import CONTEXT
+from ongebd.estimator.cues import LEAST_WEIGHT as CONTEXT_LEAST_WEIGHT
 
 Stepped = tuple[Tensor, Tensor, Tensor]
 """Cues, and the two parts of the new state."""
@@ -160,7 +160,7 @@ class BatchedContext:
         self.empty = past, past[:, 0]
 
     def step(self, cues: Tensor, past: Tensor, mean: Tensor, seen: Tensor) -> Stepped:
-        """What the trees see, (B, 5 C), float32, as in `context_names`; and the new past and mean."""
+        """What the trees see, (B, 5 C), float32, as in `Context`; and the new past and mean."""
         recent = _with_newest(cues, past)
         lagged = _frames_ago(recent, self._lags, seen).flatten(1)
         before = torch.where(seen[:, None] > 0, mean, cues)

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ongebd.estimator.cues import cue_names
-from ongebd.estimator.cues.stream import LUMA_DIM
+from ongebd.estimator.cues import LUMA_DIM, CueStream
 from ongebd.estimator.forest import Forest
 from ongebd.estimator.learned import LearnedModel
 from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows, Scored
@@ -32,14 +31,11 @@ class BatchedLearned(BatchedScorer):
     def __init__(self, model: LearnedModel, dim: int, device: torch.device) -> None:
         facts = model.facts
         self.name = facts.name
-        self.delays, self.latency = facts.delays, facts.latency
+        self.delays, self.latency = tuple(facts.delays), facts.latency
         self._network_dim = dim - LUMA_DIM
-        names = cue_names(facts.groups)
-        places = [place for place, name in enumerate(cue_names()) if name in names]
-        self._kept = torch.tensor(places, dtype=torch.int64, device=device)
         self._appearance = BatchedAppearance(self._network_dim, device)
         self._motion = BatchedMotion(device)
-        self._context = BatchedContext(len(names), device)
+        self._context = BatchedContext(len(CueStream.names), device)
         self._forest = DeviceForest(model.forest, device)
         self.empty = self._appearance.empty + self._motion.empty + self._context.empty
 
@@ -54,7 +50,7 @@ class BatchedLearned(BatchedScorer):
         past, gram, pictures, flow, cues, mean = state
         appearance, past, gram = self._appearance.step(network, past, gram, seen)
         motion, pictures, flow = self._motion.step(luma, pictures, flow, seen)
-        newest = torch.cat([appearance, motion], dim=1)[:, self._kept]
+        newest = torch.cat([appearance, motion], dim=1)
         inputs, cues, mean = self._context.step(newest, cues, mean, seen)
         return inputs, (past, gram, pictures, flow, cues, mean)
 

@@ -11,14 +11,14 @@ from torch import Tensor
 from ongebd.baselines.naive import Persistence, WindowMean
 from ongebd.baselines.network import OnlineNetwork
 from ongebd.baselines.network_scorer import NetworkScorer
-from ongebd.detector.scorers import Scorer
+from ongebd.detector.detector import Scorer
 from ongebd.errors import ConfigError
 from ongebd.estimator import Anticipator
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
 from ongebd.estimator.learned import LearnedScorer
+from ongebd.estimator.losses import prediction_errors
 from ongebd.estimator.onnx_anticipator import OnnxAnticipator
 from ongebd.estimator.torch_anticipator import TorchAnticipator, load_anticipator
-from ongebd.estimator.torch_errors import prediction_errors
 from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows, Scored, exact_cosine_errors, newest_last
 from ongebd.pool.gpu.learned import BatchedLearned
 

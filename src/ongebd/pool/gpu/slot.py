@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ongebd.detector.config import StreamConfig
-from ongebd.detector.heads import OBD
-from ongebd.detector.judge import Judge
+from ongebd.detector.judge import OBD, Judge, ThresholdHead
 from ongebd.errors import FeatureError
 from ongebd.estimator.learned import COLD, DelayedScores
 from ongebd.pool.gpu.batched_scorer import BatchedScorer
@@ -25,12 +24,12 @@ _BROKEN = {
 }
 
 
-class DeviceHead:
-    """The discriminator's verdict as the device gave it (`ongebd.detector.heads.Head`)."""
+class DeviceHead(ThresholdHead):
+    """The discriminator's verdict as the device gave it."""
 
     def __init__(self, config: StreamConfig) -> None:
         self._first_threshold = config.discriminator().threshold
-        self.reset()
+        super().__init__(self._first_threshold)
 
     def read(self, verdict: Verdict) -> None:
         """Copy the device's verdict on a score."""
@@ -66,7 +65,7 @@ class DeviceSlot(Judge):
         self._late = DelayedScores(scorer.delays or (0,), scorer.latency, cold=COLD if has_views else 0)
         on_device = not has_views and config.head in (None, OBD)
         self._device_head = DeviceHead(config) if on_device else None
-        super().__init__(config, self._late, self._device_head)
+        super().__init__(self._late, self._device_head or config.new_head(), config.runs())
         self.number, self.config, self.settings = number, config, settings
         self.latency = float(scorer.latency / config.rate())
         self.restart = True  # whatever the slot's last stream left behind
@@ -104,4 +103,4 @@ class DeviceSlot(Judge):
         """Judge with another τ or threshold from the next score on."""
         self.config = config
         if self._device_head is None:
-            super().retune(config)
+            self.use(config.tau, config.threshold)

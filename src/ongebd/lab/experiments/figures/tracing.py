@@ -11,7 +11,7 @@ import numpy as np
 from ongebd.common.text import printable, public_name
 from ongebd.data.numbers import FloatArray
 from ongebd.detector import Model, detect
-from ongebd.detector.heads import OBD
+from ongebd.detector.judge import OBD
 from ongebd.errors import SourceError
 from ongebd.types import ImageU8
 from ongebd.video import VideoReader

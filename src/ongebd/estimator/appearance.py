@@ -67,11 +67,7 @@ class AppearanceCues:
 
     def __init__(self, dim: int) -> None:
         self._recent = RecentFeatures(dim, LENGTH)
-
-    @property
-    def state_bytes(self) -> int:
-        """Of the features and their products."""
-        return self._recent.state_bytes
+        self.state_bytes = self._recent.state_bytes
 
     def reset(self) -> None:
         """Forget everything."""
@@ -94,15 +90,8 @@ class AppearanceCues:
         alike = cosines.diagonal()
         novelty = (alike[:_K] + alike[_K:]) / 2.0 - cosines[_NEWER, _NEWER + _K]
         novelty = np.maximum(novelty, 0.0) * plan.enough
-        return np.concatenate(
-            [
-                error[:SPLIT],
-                log_error[:SPLIT],
-                error[SPLIT:],
-                log_error[SPLIT:],
-                np.log(novelty + FLOOR),
-            ]
-        ).astype(np.float32)
+        horizons, windows = (error[:SPLIT], log_error[:SPLIT]), (error[SPLIT:], log_error[SPLIT:])
+        return np.concatenate([*horizons, *windows, np.log(novelty + FLOOR)]).astype(np.float32)
 
 
 SPLIT = len(_HORIZON_PAIRS)
@@ -164,7 +153,7 @@ class RecentFeatures:
     Attributes:
         count: How many there are, `length` at most.
         gram: float32, (length, length): of the i-th and the j-th last feature, from 0, the dot product; 0
-            where there is no such feature.
+            if there are fewer features.
     """
 
     def __init__(self, dim: int, length: int) -> None:
@@ -172,11 +161,7 @@ class RecentFeatures:
         self._next = 0
         self.count = 0
         self.gram: npt.NDArray[np.float32] = np.zeros((length, length), np.float32)
-
-    @property
-    def state_bytes(self) -> int:
-        """Of features and matrix."""
-        return self._ring.nbytes + self.gram.nbytes
+        self.state_bytes = self._ring.nbytes + self.gram.nbytes
 
     def reset(self) -> None:
         """Forget all."""
