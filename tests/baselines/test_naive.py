@@ -53,9 +53,9 @@ def test_scores_come_late_and_each_is_that_of_its_frame(count, after):
     features = np.random.default_rng(count).random((count, 7)).astype(np.float32) + 0.1
     scorer = Predictability(before=4, after=after)
     assert scorer.latency == after - 1
-    said = [scorer.update(feature, 0.0) for feature in features]
-    assert said[: scorer.latency] == [None] * min(count, scorer.latency)
-    scores = said[scorer.latency :] + scorer.flush()
+    updates = [scorer.update(feature, 0.0) for feature in features]
+    assert updates[: scorer.latency] == [None] * min(count, scorer.latency)
+    scores = updates[scorer.latency :] + scorer.flush()
     assert len(scores) == count
     assert scores[0] is None
     np.testing.assert_allclose(scores[1:], whole(features.astype(np.float64), 4, after)[1:], atol=1e-12)
@@ -65,8 +65,8 @@ def test_predictability_peaks_at_the_change_and_forgets_it():
     east, north = np.float32([1, 0]), np.float32([0, 9])
     scorer = Predictability(before=8, after=5)
     for _ in range(2):
-        said = [scorer.update(feature, 0.0) for feature in [east] * 20 + [north] * 20]
-        scores = np.array(said[4:] + scorer.flush(), dtype=np.float64)
+        updates = [scorer.update(feature, 0.0) for feature in [east] * 20 + [north] * 20]
+        scores = np.array(updates[4:] + scorer.flush(), dtype=np.float64)
         assert np.nanargmax(scores) == 20
         assert scores[20] == pytest.approx(0.5)
         scorer.reset()

@@ -25,13 +25,13 @@ def shots(
     ]
 
 
-def spoken(scorer, pictures: Pictures, frames: list[np.ndarray]) -> list[float]:
-    said = [
+def scores_of(scorer, pictures: Pictures, frames: list[np.ndarray]) -> list[float]:
+    updates = [
         scorer.update(pictures.embed(pictures.crop(frame)[None])[0], number / 24)
         for number, frame in enumerate(frames)
     ]
-    assert said[: scorer.latency] == [None] * min(len(said), scorer.latency)
-    return said[scorer.latency :] + list(scorer.flush())
+    assert updates[: scorer.latency] == [None] * min(len(updates), scorer.latency)
+    return updates[scorer.latency :] + list(scorer.flush())
 
 
 @pytest.mark.parametrize("kind", list(pyscenedetect.LATENCY))
@@ -42,7 +42,7 @@ def test_scenedetect_cuts_where_it_does_alone(make_scene, kind, lengths):
     scorer = pyscenedetect.PySceneDetect(kind, 24.0)
     assert scorer.latency == pyscenedetect.LATENCY[kind]
     for _ in range(2):
-        scores = spoken(scorer, pyscenedetect.PICTURES, frames)
+        scores = scores_of(scorer, pyscenedetect.PICTURES, frames)
         assert len(scores) == len(frames)
         detector = getattr(scenedetect, pyscenedetect.class_name(kind))()
         cuts = []
@@ -66,7 +66,7 @@ def test_transnet_gives_the_scores_of_its_own_package(make_scene, count):
     assert (torch.random.initial_seed(), torch.are_deterministic_algorithms_enabled()) == before
     assert sum(parameter.numel() for parameter in network.parameters()) == transnet.PARAMETERS
     frames = shots(make_scene, (48, 27), [count // 2, count - count // 2])
-    scores = spoken(transnet.TransNetV2(), transnet.PICTURES, frames)
+    scores = scores_of(transnet.TransNetV2(), transnet.PICTURES, frames)
     wanted, _ = network.predict_frames(torch.from_numpy(np.stack(frames)), quiet=True)
     np.testing.assert_allclose(scores, wanted.numpy(), atol=1e-6)
     if count == 80:

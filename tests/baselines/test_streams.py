@@ -60,11 +60,11 @@ def test_two_interleaved_streams_equal_two_separate_ones(network: Any) -> None:
         return [scorer.update(feature, 0.0) for feature in sequence]
 
     together = [NetworkScorer(network, name) for name in ("first", "second")]
-    said: list[list[float | None]] = [[], []]
+    interleaved: list[list[float | None]] = [[], []]
     for pair in zip(*sequences, strict=True):
-        for scorer, out, feature in zip(together, said, pair, strict=True):
+        for scorer, out, feature in zip(together, interleaved, pair, strict=True):
             out.append(scorer.update(feature, 0.0))
-    assert said == [alone(sequence) for sequence in sequences]
+    assert interleaved == [alone(sequence) for sequence in sequences]
 
 
 def test_a_batch_of_streams_equals_each_alone(network: Any) -> None:

@@ -97,7 +97,7 @@ def test_batch_and_stream_agree_over_a_break_of_the_source(tmp_path, make_video,
     assert (detection.decisions, detection.boundaries) == alone
     assert len(detection.epochs) == 1
     first_after = next(d for d in detection.decisions if d.time >= detection.epochs[0].time)
-    assert (first_after.ready, first_after.error) == (False, 0.0), "the detector was told"
+    assert (first_after.ready, first_after.error) == (False, 0.0), "the detector started over"
 
 
 def test_any_number_of_workers_gives_the_same(film):
@@ -118,7 +118,9 @@ def test_events_come_in_the_order_in_which_they_are_known(tmp_path, make_video, 
         events = list(run)
     kinds = "".join({Seen: ".", Boundary: "B", Epoch: "E"}[type(event)] for event in events)
     assert kinds.strip(".").replace(".", "") == "BEB"
-    assert kinds.index("BE") == kinds.index("E") - 1, "an open boundary is decided before the break is told"
+    assert kinds.index("BE") == kinds.index("E") - 1, (
+        "an open boundary is decided before the break is reported"
+    )
     for before, event in pairwise(events):
         if isinstance(event, Boundary) and isinstance(before, Seen):
             assert event.decided == pytest.approx(float(before.frame.time))

@@ -255,8 +255,8 @@ def test_a_stream_may_go_on_after_a_drain_and_be_drained_again():
     rng = np.random.default_rng(0)
     frames = [rng.random(detector._backbone.dim, np.float32) for _ in range(26)]
     held = 9
-    told = [detector.update_feature(frame, place / 24) for place, frame in enumerate(frames[:20])]
-    assert len(detector.drain()) == held == sum(decision.pending for decision in told)
+    updates = [detector.update_feature(frame, place / 24) for place, frame in enumerate(frames[:20])]
+    assert len(detector.drain()) == held == sum(decision.pending for decision in updates)
     for place, frame in enumerate(frames[20:], start=20):
         assert detector.update_feature(frame, place / 24).pending
     assert [decision.index for decision in detector.drain()] == list(range(20, 26))

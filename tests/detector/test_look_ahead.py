@@ -86,19 +86,19 @@ def test_a_step_back_of_the_clock_decides_the_frames_that_wait(late):
     feed(late, [EAST] * 5 + [NORTH, EAST, NORTH])
     again = feed(late, [EAST] * 8, start=0)
     assert [d.boundary.onset for d in again if d.boundary] == [5 / 24, 7 / 24]
-    told = [d for d in again if not d.pending]
-    assert [d.index for d in told] == [5, 6, 7, 8, 9, 10, 11, 12], "the last three of before come first"
-    assert [d.index for d in told if d.onset] == [5, 7]
+    decided = [d for d in again if not d.pending]
+    assert [d.index for d in decided] == [5, 6, 7, 8, 9, 10, 11, 12], "the last three of before come first"
+    assert [d.index for d in decided if d.onset] == [5, 7]
     feed(late, [NORTH])
     late.reset()
     assert feed(late, [EAST])[0].index == 0
     assert [d.index for d in late.drain()] == [0]
 
 
-@pytest.mark.parametrize("told", [False, True], ids=["by the clock", "by new_epoch"])
+@pytest.mark.parametrize("explicit", [False, True], ids=["by the clock", "by new_epoch"])
 @given(epochs=st.lists(st.lists(st.booleans(), min_size=1, max_size=9), min_size=1, max_size=6))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_epochs_have_the_decisions_and_boundaries_of_separate_streams(new_late, told, epochs):
+def test_epochs_have_the_decisions_and_boundaries_of_separate_streams(new_late, explicit, epochs):
     stream, decisions, boundaries = new_late(), [], []
     wanted, wanted_boundaries, frames = [], [], 0
 
@@ -110,17 +110,17 @@ def test_epochs_have_the_decisions_and_boundaries_of_separate_streams(new_late, 
 
     for place, epoch in enumerate(epochs):
         begin = 24 * (100 - place)  # the clock steps back by a second with each
-        if place and told and (boundary := stream.new_epoch()) is not None:
+        if place and explicit and (boundary := stream.new_epoch()) is not None:
             boundaries.append(boundary)
         alone = new_late()
         for n, north in enumerate(epoch):
             take(stream.update_feature(NORTH if north else EAST, (begin + n) / 24))
-        said = [
+        decided = [
             alone.update_feature(NORTH if north else EAST, (begin + n) / 24) for n, north in enumerate(epoch)
         ]
-        said = [decision for decision in [*said, *alone.drain()] if not decision.pending]
-        wanted += [(decision.index + frames, decision.time, decision.onset) for decision in said]
-        wanted_boundaries += [decision.boundary for decision in said if decision.boundary is not None]
+        decided = [decision for decision in [*decided, *alone.drain()] if not decision.pending]
+        wanted += [(decision.index + frames, decision.time, decision.onset) for decision in decided]
+        wanted_boundaries += [decision.boundary for decision in decided if decision.boundary is not None]
         while (boundary := alone.flush()) is not None:
             wanted_boundaries.append(boundary)
         frames += len(epoch)

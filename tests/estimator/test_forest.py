@@ -47,9 +47,10 @@ def walked(trees: Forest, x: np.ndarray) -> list[float]:
             at = trees.left[at] if x[trees.feature[at]] <= trees.threshold[at] else trees.right[at]
         sums[member] += trees.value[at]
     chances = 1 / (1 + np.exp(-sums))
-    said = [chances[trees.judge == judge].mean() for judge in range(len(trees.view))]
+    of_judges = [chances[trees.judge == judge].mean() for judge in range(len(trees.view))]
     return [
-        max(s for s, of in zip(said, trees.view, strict=True) if of == view) for view in range(trees.views)
+        max(s for s, of in zip(of_judges, trees.view, strict=True) if of == view)
+        for view in range(trees.views)
     ]
 
 

@@ -50,22 +50,22 @@ def stream(count: int, seed: int = 0) -> np.ndarray:
 
 def all_scores(scorer: LearnedScorer, features: np.ndarray) -> list[float | None]:
     """One for each frame, in order."""
-    said = [scorer.update(feature, n / 24) for n, feature in enumerate(features)]
-    return said[scorer.latency :] + list(scorer.flush())
+    updates = [scorer.update(feature, n / 24) for n, feature in enumerate(features)]
+    return updates[scorer.latency :] + list(scorer.flush())
 
 
 def by_hand(chosen: LearnedModel, features: np.ndarray) -> list[float | None]:
     """The plain rule: the mean of the views' scores of a frame, each at its time."""
     cues, context = CueStream(DIM), Context(len(CueStream.names))
-    spoken = chosen.forest.scores(np.stack([context.update(cues.update(row)) for row in features]))
+    of_views = chosen.forest.scores(np.stack([context.update(cues.update(row)) for row in features]))
     scores: list[float | None] = []
     for frame in range(len(features)):
-        said = [
-            spoken[frame + delay, view]
+        known = [
+            of_views[frame + delay, view]
             for view, delay in enumerate(chosen.facts.delays)
             if frame + delay < len(features)
         ]
-        scores.append(float(sum(said) / len(said)) if said and frame >= COLD else None)
+        scores.append(float(sum(known) / len(known)) if known and frame >= COLD else None)
     return scores
 
 
