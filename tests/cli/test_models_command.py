@@ -74,7 +74,7 @@ def test_it_needs_no_extra():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("clock:soon", "clock:soon: give seconds behind the colon"),
+        ("clock:soon", "clock:soon: give seconds after the colon"),
         ("clock:-1", "period must be a number of seconds above 0"),
         ("window-mean:8", "window-mean takes nothing behind a colon"),
         ("estimator", "estimator needs trained weights"),
