@@ -88,5 +88,5 @@ def test_pictures_are_whole_and_every_level_comes_back():
     np.testing.assert_allclose(small[16, :, 0], np.arange(64) * 4 + 1.5, atol=1)
     levels = np.arange(64 * 32 * 3, dtype=np.uint8).reshape(32, 64, 3)
     assert np.array_equal(pictures.picture_of(pictures.embed(levels[None])[0]), levels)
-    with pytest.raises(FeatureError, match="the frame is float64"):
+    with pytest.raises(FeatureError, match="the frame is uint8 of shape"):
         pictures.crop(np.zeros((4, 4), np.uint8))

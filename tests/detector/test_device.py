@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import ongebd
+from ongebd.backbones.cpu_runtime import GraphBackbone
 from ongebd.detector.models import runtime_of
 from ongebd.errors import ConfigError, MissingExtraError
 
@@ -44,8 +45,8 @@ def test_a_model_on_openvino_can_be_pickled():
     pytest.importorskip("openvino", reason="the extra `openvino` is not installed")
     model = ongebd.load("window-mean", device="openvino")
     again = pickle.loads(pickle.dumps(model))
-    assert "openvino" in repr(model.backbone)
-    assert repr(again.backbone) == repr(model.backbone)
+    assert isinstance(model.backbone, GraphBackbone)
+    assert isinstance(again.backbone, GraphBackbone)
 
 
 def test_an_unsupported_precision_is_reported_before_a_source_is_opened(stub, monkeypatch):

@@ -94,7 +94,8 @@ class Model:
         elif filled.head_name != OBD and self.threshold_at is not None:
             knob, value = "threshold", self.threshold_at(sensitivity)
         else:
-            which = f"{self.name} with the head {filled.head_name}"
+            own = filled.head == self.defaults.head
+            which = self.name if own else f"{self.name} with the head {filled.head_name}"
             raise ConfigError(f"{which} has no sensitivity; leave it out or choose another model")
         for setting in ("tau", "threshold"):
             if getattr(filled, setting) not in (None, value if setting == knob else None):
