@@ -167,7 +167,6 @@ def _backbone(
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        value: dict[str, Any] = dict(json.loads(path.read_text(encoding="utf-8")))
+        return dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as problem:
         raise ConfigError(f"{path}: can't read ({problem}); {_AGAIN}") from None
-    return value
