@@ -11,6 +11,7 @@ import pytest
 
 from ongebd.cli import main
 from ongebd.cli.options import checked_sources
+from ongebd.errors import ConfigError
 from ongebd.features import FeatureStore
 
 
@@ -25,6 +26,47 @@ def test_listed_sources_stand_behind_those_that_are_named(tmp_path: Path) -> Non
         "last.mp4",
     ]
     assert checked_sources("detect", None, listed)[0] == "b.mp4"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_a_list_may_be_written_as_windows_does(tmp_path: Path, encoding: str, line_end: str) -> None:
+    listed = tmp_path / "list.txt"
+    names = ["clip 1.mp4", "会议.mp4", "last.mp4"]
+    listed.write_bytes(line_end.join([*names, ""]).encode(encoding))
+    assert checked_sources("detect", None, listed) == names
+    listed.write_bytes("会议.mp4".encode("utf-16"))
+    assert checked_sources("detect", None, listed) == ["会议.mp4"]
+
+
+@pytest.mark.parametrize("data", [b"\0", b"a.mp4\nb\0.mp4", "a.mp4".encode("utf-32"), b"\0\0\0\x1cftypisom"])
+def test_a_list_that_is_no_text_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "list.txt").write_bytes(data)
+    with pytest.raises(ConfigError, match=r"^--list [^\n]*not a list of names"):
+        checked_sources("detect", None, tmp_path / "list.txt")
+
+
+@pytest.mark.parametrize("name", ["-o8UVNqpvVk_000001.mp4", "--out.mp4", "-q", "--stem=x.mp4"])
+@pytest.mark.parametrize("command", ["detect", "extract"])
+def test_a_name_that_a_glob_gives_is_a_source_though_it_begins_with_a_dash(
+    command: str,
+    name: str,
+    tmp_path: Path,
+    make_video: Callable[..., Path],
+    make_numbered: Callable[..., list[np.ndarray]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_video(tmp_path / "clip.mp4", make_numbered(5), rate=24).rename(tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    assert main([command, name, "--out", "out", "--quiet"]) == 0
+    stem = Path(name).stem
+    found = (
+        [path.stem for path in Path("out").iterdir()]
+        if command == "detect"
+        else FeatureStore.open("out").ids()
+    )
+    assert found == [stem]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "out"])
 
 
 def test_a_list_is_worked_on_like_names(

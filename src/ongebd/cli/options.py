@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -45,10 +46,23 @@ _tokens: list[str] = []
 
 
 def with_help(tokens: Sequence[str]) -> list[str]:
-    """The command line as cyclopts takes it: `--help-all` becomes `--help`. Remembers it for `ShortHelp`."""
+    """The command line as cyclopts takes it; it's remembered for `ShortHelp`.
+
+    `--help-all` becomes `--help`, and what names a file is no option.
+    """
     end = tokens.index("--") if "--" in tokens else len(tokens)
-    _tokens[:] = tokens[:end]
+    # A name that a shell's glob gives may begin with -, as YouTube's ids do.
+    _tokens[:] = [
+        f"./{token}" if token[:1] == "-" != token and _is_file(token) else token for token in tokens[:end]
+    ]
     return ["--help" if token == ALL else token for token in _tokens] + list(tokens[end:])
+
+
+def _is_file(token: str) -> bool:
+    try:
+        return Path(token).exists() and not Path(token).is_dir()
+    except OSError:  # too long for a name
+        return False
 
 
 class ShortHelp(DefaultFormatter):
@@ -158,14 +172,10 @@ def checked_sources(command: str, sources: Sequence[str] | None, listed: Path | 
 
     Refuses no source, an empty one, standard input twice, and a misspelt option taken for a source.
     """
-    from ongebd.video.source import status_of
-
     named = list(sources or ())
     if listed is not None:
         with os_errors(f"--list {listed}: can't read"):
-            lines = listed.read_bytes().split(b"\n")
-        # As bytes: not every file name is UTF-8.
-        named += [os.fsdecode(line.removesuffix(b"\r")) for line in lines if line.strip()]
+            named += _names(listed.read_bytes(), listed)
     advice = f"(see: ongebd {command} --help)"
     if not named:
         raise ConfigError(f"no source: name a video file, a URL, or - for standard input {advice}")
@@ -174,9 +184,27 @@ def checked_sources(command: str, sources: Sequence[str] | None, listed: Path | 
     for source in named:
         if not source:
             raise ConfigError("a source is empty; name a video file, a URL, or - for standard input")
-        if source.startswith("-") and source != "-" and status_of(source) is None:
+        if source.startswith("-") and source != "-" and not _is_file(source):
             raise ConfigError(f"unknown option, or no such file: {source} {advice}")
     return named
+
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def _names(data: bytes, listed: Path) -> list[str]:
+    """The lines of a list that aren't empty, also as Windows writes them (UTF-16, a byte order mark)."""
+    if data[:2] in _UTF16 or b"\0" in data[:2]:
+        try:
+            order = "" if data[:2] in _UTF16 else "-le" if data[0] else "-be"
+            data = data.decode(f"utf-16{order}").encode()
+        except UnicodeDecodeError:
+            data = b"\0"
+    if b"\0" in data:
+        raise ConfigError(f"--list {listed}: not a list of names, one per line; save it as UTF-8 text")
+    # As bytes: not every file name is UTF-8.
+    lines = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
+    return [os.fsdecode(line.removesuffix(b"\r")) for line in lines if line.strip()]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

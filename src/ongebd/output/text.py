@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from math import floor
 
 from ongebd.common.text import printable, public_name, spoken_name
 from ongebd.output.writer import RunEnd, RunHeader, Target, TextFile, Writer, rounded
@@ -10,7 +11,7 @@ from ongebd.types import Boundary, Epoch
 
 
 def clock(seconds: float, *, digits: int = 3, hours: int = 1) -> str:
-    """Write a time as hours, minutes and seconds; a time below 0 as 0.
+    """Write a time as hours, minutes and seconds, rounded down; a time below 0 as 0.
 
     Args:
         seconds: The time.
@@ -19,13 +20,21 @@ def clock(seconds: float, *, digits: int = 3, hours: int = 1) -> str:
 
     Example:
         >>> clock(3.25), clock(360_000, digits=0), clock(59.9996, hours=2)
-        ('0:00:03.250', '100:00:00', '00:01:00.000')
+        ('0:00:03.250', '100:00:00', '00:00:59.999')
     """
-    ticks = max(0, round(seconds * 10**digits))  # whole ticks first: 59.9996 s must not become 60.000 s
+    ticks = max(0, _ticks(seconds, digits))
     whole, fraction = divmod(ticks, 10**digits)
     minutes, second = divmod(whole, 60)
     text = f"{minutes // 60:0{hours}d}:{minutes % 60:02d}:{second:02d}"
     return f"{text}.{fraction:0{digits}d}" if digits else text
+
+
+def _ticks(seconds: float, digits: int = 3) -> int:
+    """Whole ticks, rounded down: who cuts or seeks there gets the first frame that is not before this time.
+
+    Rounded up, that would be the frame after it. (The millionth makes up for binary fractions: 1.001 s.)
+    """
+    return floor(seconds * float(10**digits) + 1e-6)
 
 
 class LineWriter(Writer):
@@ -93,7 +102,7 @@ class VttWriter(Writer):
 
     def boundary(self, boundary: Boundary) -> None:
         """Close the open cue at the boundary's centre."""
-        end = round(boundary.time * 1000)
+        end = _ticks(boundary.time)
         if end > self._start:
             self._cue(end)
         else:
@@ -103,7 +112,7 @@ class VttWriter(Writer):
 
     def close(self, end: RunEnd) -> None:
         """Write the last cue, which ends with the video."""
-        duration = round(end.duration * 1000)
+        duration = _ticks(end.duration)
         if duration > self._start:
             self._cue(duration)
         self._out.close()
