@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ongebd import __version__
-from ongebd.cli.options import ClusterOption, Listed, Sources, checked_sources
+from ongebd.cli.options import AccessOption, ClusterOption, Listed, Sources, checked_sources
 from ongebd.cli.terminal import ClosedOutput, Progress, Videos, counted, span
 from ongebd.common.text import spoken_name
 from ongebd.detector import Model, StreamConfig, load
@@ -52,6 +53,7 @@ def detect(
     stream: int | None = None,
     source_fps: float | None = None,
     device: str = "cpu",
+    access: Annotated[AccessOption | None, Parameter(name="*")] = None,
     where: Annotated[ClusterOption | None, Parameter(name="*")] = None,
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
 ) -> int:
@@ -66,7 +68,8 @@ def detect(
     Parameters
     ----------
     sources
-        Files, URLs (http, rtsp, …), camera:N, or - for standard input. After -- a name may begin with -.
+        Files, folders of pictures, URLs (http, rtsp, …), camera:N, or - for standard input. After -- a name
+        may begin with -.
     listed
         File with more sources, one per line.
     out
@@ -85,10 +88,12 @@ def detect(
     stream
         Which video stream of a file with several, from 0; cover art does not count.
     source_fps
-        Frames per second of a source without timestamps (raw H.264). [--fps]
+        Frames per second of a source without timestamps (raw H.264, pictures). [--fps]
     device
         Where networks compute: cpu; cuda or cuda:N for a trained model; openvino (an extra), or
         openvino:bfloat16, which moves some boundaries: one in ten for the default model.
+    access
+        What sources may reach and hold.
     where
         Where the work is done. Results of a cluster go to --out; finished videos are not repeated.
     quiet
@@ -116,6 +121,7 @@ def detect(
         stream=stream,
         source_fps=source_fps,
         device=device,
+        **asdict(access or AccessOption()),
     )
     if where.cluster is not None and out is not None:
         from ongebd.cluster import DetectTask

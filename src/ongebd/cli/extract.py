@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from ongebd import backbones
-from ongebd.cli.options import ClusterOption, Listed, Sources, checked_sources
+from ongebd.cli.options import AccessOption, ClusterOption, Listed, Sources, checked_sources
 from ongebd.cli.terminal import Progress, Videos, counted, span
 from ongebd.common.text import public_name
 from ongebd.data.id_matching import captured_id, compile_pattern
@@ -47,6 +47,7 @@ def extract(
     batch: int | None = None,
     stream: int | None = None,
     source_fps: float | None = None,
+    access: Annotated[AccessOption | None, Parameter(name="*")] = None,
     where: Annotated[ClusterOption | None, Parameter(name="*")] = None,
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
 ) -> int:
@@ -86,6 +87,8 @@ def extract(
         Which video stream of a file with several, from 0; cover art does not count.
     source_fps
         Frames per second of a source without timestamps (raw H.264). [--fps]
+    access
+        What sources may reach and hold.
     where
         Where the work is done.
     quiet
@@ -103,6 +106,7 @@ def extract(
         batch=(1 if on_cpu else _GPU_BATCH) if batch is None else batch,
         stream=stream,
         source_fps=source_fps,
+        **asdict(access or AccessOption()),
     )
     videos = _videos(sources, id_pattern)
     unknown: list[str] = []

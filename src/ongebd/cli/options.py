@@ -24,6 +24,8 @@ from cyclopts.help.formatters import DefaultFormatter
 
 from ongebd.cli.terminal import say
 from ongebd.errors import ConfigError, MissingExtraError, OngebdError, os_errors
+from ongebd.video.connecting import MAX_PIXELS
+from ongebd.video.stills import gathered
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -170,7 +172,8 @@ Listed = Annotated[Path | None, Parameter(name="--list")]
 def checked_sources(command: str, sources: Sequence[str] | None, listed: Path | None = None) -> list[str]:
     """The sources of the command line, then those of a file without its empty lines.
 
-    Refuses no source, an empty one, standard input twice, and a misspelt option taken for a source.
+    Refuses no source, an empty one, standard input twice, and a misspelt option taken for a source. All
+    pictures of a folder, named one by one, are one source.
     """
     named = list(sources or ())
     if listed is not None:
@@ -186,7 +189,18 @@ def checked_sources(command: str, sources: Sequence[str] | None, listed: Path | 
             raise ConfigError("a source is empty; name a video file, a URL, or - for standard input")
         if source.startswith("-") and source != "-" and not _is_file(source):
             raise ConfigError(f"unknown option, or no such file: {source} {advice}")
-    return named
+    return named if command == "watch" else gathered(named)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AccessOption:
+    """What sources may reach and hold."""
+
+    max_pixels: int = MAX_PIXELS
+    """The largest picture that is decoded, in pixels."""
+
+    private_network: Annotated[bool, Parameter(negative=())] = False
+    """Allow what web sources name (pieces of a playlist, redirects) to be on the private network."""
 
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from cyclopts import Parameter, Token
 from rich.console import Console
 from rich.text import Text
 
-from ongebd.cli.options import Sources, checked_sources
+from ongebd.cli.options import AccessOption, Sources, checked_sources
 from ongebd.cli.terminal import ClosedOutput, say
 from ongebd.common.settings import Range, check_fields
 from ongebd.common.text import printable, public_name
@@ -161,6 +161,7 @@ def watch(
     /,
     *,
     options: Annotated[WatchOptions | None, Parameter(name="*")] = None,
+    access: Annotated[AccessOption | None, Parameter(name="*")] = None,
     model: Annotated[str, Parameter(alias="-m")] = DEFAULT_MODEL,
     config: Annotated[StreamConfig | None, Parameter(name="*")] = None,
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
@@ -176,6 +177,8 @@ def watch(
         URLs (rtsp, rtmp, http, udp, tcp, …), camera:N, files, or - for standard input. NAME=URL names one.
     options
         Settings of the watch.
+    access
+        What sources may reach and hold.
     model
         A method or the folder of a trained model; `ongebd models` lists them.
     config
@@ -197,6 +200,7 @@ def watch(
             realtime=options.realtime,
             max_pending=options.queue,
             source_fps=options.source_fps,
+            **asdict(access or AccessOption()),
             thumbnails=bool(options.serve or options.thumbnails or "{thumbnail}" in (options.exec or "")),
             clips=None if options.clips is None else options.clip_length(),
         )

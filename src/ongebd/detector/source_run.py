@@ -18,7 +18,7 @@ from ongebd.detector.models import DEFAULT_MODEL, load
 from ongebd.errors import ConfigError
 from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
 from ongebd.video import Source, VideoReader
-from ongebd.video.connecting import Connecting
+from ongebd.video.connecting import MAX_PIXELS, Connecting
 from ongebd.video.source import check_source
 
 
@@ -46,6 +46,8 @@ class SourceRun:
         settings: As `model.configured` gives them; None takes the model's own.
         stream: Which video stream of the source.
         source_fps: Frames a second of a source without timestamps.
+        max_pixels: The largest picture that is decoded.
+        private_network: Whether what a web source names may be on the private network.
         workers: Frames that the backbone works on in parallel; None takes the processors, at most four.
 
     Raises:
@@ -61,6 +63,8 @@ class SourceRun:
         *,
         stream: int | None = None,
         source_fps: float | Fraction | None = None,
+        max_pixels: int = MAX_PIXELS,
+        private_network: bool = False,
         workers: int | None = None,
     ) -> None:
         check_source(source)  # before a model is made ready
@@ -72,7 +76,7 @@ class SourceRun:
             view=model.backbone.view,
             stream=stream,
             source_fps=source_fps,
-            connecting=Connecting(stop=self._stop),
+            connecting=Connecting(max_pixels=max_pixels, private_network=private_network, stop=self._stop),
         )
         self._backbone = model.backbone
         self._workers = workers or min(4, os.cpu_count() or 1)
@@ -129,6 +133,8 @@ def detect(
     config: StreamConfig | None = None,
     stream: int | None = None,
     source_fps: float | Fraction | None = None,
+    max_pixels: int = MAX_PIXELS,
+    private_network: bool = False,
     device: str = "cpu",
     **settings: Any,
 ) -> Detection:
@@ -137,11 +143,14 @@ def detect(
     The same stream as `OnlineDetector`, fed from a file, URL or device: batch and stream give equal results.
 
     Args:
-        source: A path, a URL, `-` for standard input, `camera:N`, or a binary file object.
+        source: A path, a URL, `-` for standard input, `camera:N`, or a binary file object; a folder or a
+            pattern (`img_%04d.png`) of pictures.
         model: The name of a model, or a loaded one.
         config: Settings; what is None takes the model's own value.
         stream: Which video stream, from 0, cover art not counted.
         source_fps: Frames a second of a source without timestamps (raw H.264); `fps` where this is not given.
+        max_pixels: The largest picture that is decoded.
+        private_network: Whether what a web source names may be on the private network.
         device: Where the networks of a model given by name compute; see `load`.
         **settings: Single settings by name, as in `StreamConfig`: fps, sensitivity, tau, …
 
@@ -166,7 +175,15 @@ def detect(
         source_fps = asked.fps
     boundaries: list[Boundary] = []
     decisions: list[Decision] = []
-    with SourceRun(source, model, model.configured(asked), stream=stream, source_fps=source_fps) as run:
+    with SourceRun(
+        source,
+        model,
+        model.configured(asked),
+        stream=stream,
+        source_fps=source_fps,
+        max_pixels=max_pixels,
+        private_network=private_network,
+    ) as run:
         for event in run:
             if isinstance(event, Seen):
                 decisions.append(event.decision)

@@ -24,6 +24,7 @@ from ongebd.features.failures import Failure, Failures
 from ongebd.features.store import Features16, FeatureStore
 from ongebd.types import Feature, Frame
 from ongebd.video import Source, VideoReader, source_name
+from ongebd.video.connecting import MAX_PIXELS, Connecting
 from ongebd.video.picture import Fit, Squash
 from ongebd.video.source import advice
 
@@ -54,6 +55,12 @@ class ExtractConfig:
 
     source_fps: float | Fraction | None = None
     """Frames a second of sources without timestamps; None takes the store's rate, as `ongebd detect` does."""
+
+    max_pixels: int = MAX_PIXELS
+    """The largest picture that is decoded."""
+
+    private_network: bool = False
+    """Whether what a web source names may be on the private network."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -159,7 +166,15 @@ def video_features(
     epochs: list[int] = []
     rows: list[Features16] = []
     source_fps = fps if config.source_fps is None else config.source_fps
-    with VideoReader(source, fps, view=backbone.view, stream=config.stream, source_fps=source_fps) as video:
+    access = Connecting(max_pixels=config.max_pixels, private_network=config.private_network)
+    with VideoReader(
+        source,
+        fps,
+        view=backbone.view,
+        stream=config.stream,
+        source_fps=source_fps,
+        connecting=access,
+    ) as video:
         progress.expected = video.expected_duration
         with closing(frame_features(video, backbone, config.workers, config.batch)) as features:
             for frame, feature in features:

@@ -18,7 +18,9 @@ from ongebd.detector.models import runtime_of
 from ongebd.errors import ConfigError
 from ongebd.output.writer import RunEnd, RunHeader, Writer, writing
 from ongebd.types import Boundary, Epoch
+from ongebd.video.connecting import MAX_PIXELS
 from ongebd.video.source import local_path
+from ongebd.video.stills import is_pattern
 
 FORMATS = {
     "jsonl": "ongebd.output.jsonl:JsonlWriter",
@@ -153,7 +155,9 @@ def source_stem(source: str) -> str:
         address = re.split(r"[?#]", public_name(source))[0].removesuffix("/")
         stem = _NOT_IN_FILE_NAMES.sub("_", PurePosixPath(address).stem.replace(f"{HIDDEN}@", ""))
     else:
-        stem = Path(source).stem
+        path = Path(source)
+        many = "*" in path.name and is_pattern(source)
+        stem = path.parent.absolute().name if many else path.stem
     return stem or "video"
 
 
@@ -170,6 +174,7 @@ class Reading:
         settings: As `model.configured` gives them; None takes the model's own.
         stream: Which video stream of a source.
         source_fps: Frames per second of a source without timestamps.
+        max_pixels: As in `SourceRun`; `private_network` too.
         device: Where the networks compute; see `ongebd.load`.
         workers: Frames that the backbone processes in parallel; None uses up to four processors.
     """
@@ -178,6 +183,8 @@ class Reading:
     settings: StreamConfig | None = None
     stream: int | None = None
     source_fps: float | None = None
+    max_pixels: int = MAX_PIXELS
+    private_network: bool = False
     device: str = "cpu"
     workers: int | None = None
 
@@ -213,6 +220,8 @@ def detect_source(
         settings,
         stream=reading.stream,
         source_fps=reading.source_fps,
+        max_pixels=reading.max_pixels,
+        private_network=reading.private_network,
         workers=reading.workers,
     )
     video, runtime = run.video, runtime_of(reading.device)

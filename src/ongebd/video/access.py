@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import socket
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import unquote, urlsplit
 
 from ongebd.errors import SourceError
+
+if TYPE_CHECKING:
+    from ongebd.video.connecting import PipeEnd
 
 INSECURE: Final = "insecure+"
 """In front of a URL (`insecure+https://…`): accept any certificate."""
@@ -97,11 +102,31 @@ def certificate_problem(url: str, timeout: float) -> str | None:
         return None
 
 
+@dataclass(slots=True)
+class Pieces:
+    """What happened to the pieces of a source: those that a playlist names, or the bytes of a pipe.
+
+    Attributes:
+        refused: Names of files and addresses that it was not allowed to open.
+        missing: Names of files that aren't there.
+        cut_off: Whether it is a local one without an end mark.
+        pipe: Of standard input.
+    """
+
+    refused: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    cut_off: bool = False
+    pipe: PipeEnd | None = None
+
+
+_END_MARK: Final = b"\n#EXT-X-ENDLIST\n"
+
+
 class PlaylistFolder:
     """Opens a local playlist and its pieces: files in the playlist's folder or below, nothing else.
 
-    Attributes:
-        refused: The names that the playlist was not allowed to open.
+    A playlist without an end mark was cut off, or is being written: it ends where it ends now, since FFmpeg
+    would begin near its end and wait for more. What can't be opened is an empty piece, and is noted.
     """
 
     options: Final = {
@@ -113,23 +138,28 @@ class PlaylistFolder:
         "http_persistent": "0",
     }
 
-    def __init__(self, path: str) -> None:
-        self._folder = Path(path).resolve().parent
-        self.refused: list[str] = []
+    def __init__(self, path: str, pieces: Pieces) -> None:
+        self._folder, self._pieces = Path(path).resolve().parent, pieces
 
     def __call__(self, url: str, flags: int, options: dict[str, str]) -> BinaryIO:
-        """Open what FFmpeg asks for.
-
-        Raises:
-            PermissionError: It lies elsewhere.
-        """
+        """Open what FFmpeg asks for, without an exception: PyAV would print it."""
         name = url.removeprefix("crypto:").removeprefix("crypto+")
         path = Path(unquote(urlsplit(name).path) if "://" in name else name.removeprefix("file:"))
         web = "://" in name and not name.startswith("file://")
-        if name != url or web or self._folder not in path.resolve().parents:
-            self.refused.append(name)
-            raise PermissionError(f"may not open {name}")
-        return path.open("rb")
+        try:
+            if name != url or web or self._folder not in path.resolve().parents:
+                self._pieces.refused.append(name if web else str(path))
+                return io.BytesIO()
+            if not path.name.lower().endswith(PLAYLISTS):
+                return path.open("rb")
+            text = path.read_bytes()
+        except (OSError, RuntimeError, ValueError):
+            self._pieces.missing.append(path.name)
+            return io.BytesIO()
+        if b"#EXTINF" in text and b"#EXT-X-ENDLIST" not in text:
+            self._pieces.cut_off = True
+            text += _END_MARK
+        return io.BytesIO(text)
 
 
 @cache

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import av.container.core
 
@@ -83,6 +83,7 @@ class PipeEnd:
     """The reading end of a pipe, as a file object for PyAV whose wait can be ended. The pipe stays open.
 
     Attributes:
+        count: Bytes read so far.
         interrupted: The exception that a signal handler raised during a read. PyAV would swallow it, so the
             caller must raise it.
     """
@@ -90,15 +91,19 @@ class PipeEnd:
     def __init__(self, descriptor: int, connecting: Connecting) -> None:
         self._descriptor = descriptor
         self._connecting = connecting
+        self.count = 0
         self.interrupted: BaseException | None = None
 
     def read(self, size: int) -> bytes:
         """Up to `size` bytes; none at the end or after a stop. A TimeoutError if they don't come in time."""
         until = time.monotonic() + self._connecting.read_timeout if self._connecting.live else inf
+        until = min(until, getattr(_here, "until", inf))
         try:
             while not self._connecting.stopped and self.interrupted is None:
                 if select.select([self._descriptor], [], [], _SLICE)[0]:
-                    return os.read(self._descriptor, size)
+                    data = os.read(self._descriptor, size)
+                    self.count += len(data)
+                    return data
                 if time.monotonic() > until:
                     raise TimeoutError(f"no data for {self._connecting.read_timeout:g} s")
         except Exception:
@@ -108,10 +113,30 @@ class PipeEnd:
         return b""
 
 
+class Rest:
+    """The bytes of a file from some place on, as a file object for PyAV."""
+
+    def __init__(self, file: BinaryIO, start: int, name: str) -> None:
+        self._file, self.start, self.name = file, start, name
+        file.seek(start)
+
+    def read(self, size: int) -> bytes:
+        return self._file.read(size)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(offset + (self.start if whence == 0 else 0), whence) - self.start
+
+    def tell(self) -> int:
+        return self._file.tell() - self.start
+
+    def seekable(self) -> bool:
+        return True
+
+
 # While FFmpeg waits for a network, it asks PyAV ten times a second whether to go on, and PyAV compares its
 # module's clock with the source's time-out. There is no other way in: closing a container that is being read
-# crashes. So that module gets a clock that jumps beyond any time-out in a thread that must stop. If a PyAV
-# doesn't read its clock that way, a read ends at its time-out.
+# crashes. So that module gets a clock that jumps beyond any time-out in a thread that must stop, or that may
+# wait no longer though bytes come. If a PyAV doesn't read its clock that way, a read ends at its time-out.
 
 _here = threading.local()
 
@@ -126,20 +151,26 @@ class _Clock:
     def monotonic() -> float:
         """Seconds that never step back; in a thread that must stop, each reading is far ahead of the last."""
         stop: threading.Event | None = getattr(_here, "stop", None)
-        if stop is not None and stop.is_set():
+        now = time.monotonic()
+        if (stop is not None and stop.is_set()) or now > getattr(_here, "until", inf):
             _here.ahead = getattr(_here, "ahead", 0.0) + 2 * _LONGEST
-        return time.monotonic() + float(getattr(_here, "ahead", 0.0))
+        return now + float(getattr(_here, "ahead", 0.0))
 
 
 @contextmanager
-def interruptible(stop: threading.Event | None) -> Iterator[None]:
-    """Once `stop` is set, what this thread opens and reads in the block times out immediately."""
-    before: threading.Event | None = getattr(_here, "stop", None)
-    _here.stop = stop
+def interruptible(stop: threading.Event | None, until: float = inf) -> Iterator[None]:
+    """Once `stop` is set, what this thread opens and reads in the block times out immediately.
+
+    Args:
+        stop: None: nothing stops it.
+        until: The same after this moment of `time.monotonic`, also while bytes come.
+    """
+    before = getattr(_here, "stop", None), getattr(_here, "until", inf)
+    _here.stop, _here.until = stop, until
     try:
         yield
     finally:
-        _here.stop = before
+        _here.stop, _here.until = before
 
 
 if getattr(av.container.core, "time", None) is time:

@@ -160,10 +160,11 @@ def gate() -> Gate | None:
     return Gate()
 
 
-def pass_for(url: str, *, private: bool = False) -> Pass:
-    """A new pass for the source with this URL."""
+def pass_for(url: str, refused: list[str], *, private: bool = False) -> Pass:
+    """A new pass for the source with this URL; `refused` gets the addresses that it may not reach."""
     parts = urlsplit(url)
-    return Pass((parts.hostname or "").lower(), parts.port or _PORTS.get(parts.scheme.lower(), 0), private)
+    port = parts.port or _PORTS.get(parts.scheme.lower(), 0)
+    return Pass((parts.hostname or "").lower(), port, private, refused)
 
 
 os.register_at_fork(after_in_child=gate.cache_clear)  # a thread doesn't survive a fork

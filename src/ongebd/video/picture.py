@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 from av.sidedata.sidedata import SideData, Type
 from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
@@ -72,12 +73,20 @@ def fit_short_side(width: int, height: int, short_side: int) -> tuple[int, int]:
     return (min(_LONGEST, max(1, round(width * scale))), min(_LONGEST, max(1, round(height * scale))))
 
 
+_LEAST_SPAN, _MOST_SPAN = 64, 8192
+"""How many of 65,536 levels gray pictures use that are stretched. Fewer levels are noise."""
+
+
 class RgbMaker:
     """Resizes (bicubic), converts and turns the frames of one stream, with swscale on one thread.
 
     A planar YUV frame is resized first and converted when it is small. That costs a third of doing both in
     one step, and comes nearer to a bicubic resize of the RGB picture (measured against Pillow on 18 real
     clips: mean difference 0.7 of 255, against 1.0).
+
+    Gray pictures of more than 8 bits (thermal cameras) often use a small part of their range, and would be
+    all black in 8 bits. Those are stretched to the range seen so far, without the darkest and brightest
+    thousandth of a picture.
 
     Args:
         view: The size of the upright picture; None keeps it.
@@ -92,6 +101,7 @@ class RgbMaker:
         self._resizer = VideoReformatter()
         self._converter = VideoReformatter()
         self._turned: tuple[int, int, int] | None = None
+        self._range: tuple[int, int] | None = None  # of gray pictures of more than 8 bits
         self.turn: Turn = UPRIGHT
 
     def __call__(self, picture: VideoFrame) -> ImageU8:
@@ -101,6 +111,11 @@ class RgbMaker:
             width, height = self._view.size(width, height)
         if self.turn[0]:
             width, height = height, width
+        if _is_deep_gray(picture.format):
+            gray = self._converter.reformat(
+                picture, width, height, "gray16le", interpolation=Interpolation.BICUBIC, threads=1
+            )
+            return apply_turn(self._stretched(np.asarray(gray.to_ndarray(), dtype=np.uint16)), self.turn)
         if (width, height) != (picture.width, picture.height) and _is_planar_yuv(picture.format):
             picture = self._resizer.reformat(
                 picture, width, height, interpolation=Interpolation.BICUBIC, threads=1
@@ -109,6 +124,18 @@ class RgbMaker:
             picture, width, height, "rgb24", interpolation=Interpolation.BICUBIC, threads=1
         ).to_ndarray()
         return apply_turn(np.asarray(rgb, dtype=np.uint8), self.turn)
+
+    def _stretched(self, gray: npt.NDArray[np.uint16]) -> ImageU8:
+        """The picture (height, width) as RGB, its range widened to what was seen so far."""
+        # Every few pixels are enough to find the range.
+        low, high = np.percentile(gray[::2, ::2], (0.1, 99.9)).astype(int)
+        before = self._range or (low, high)
+        self._range = low, high = min(low, before[0]), max(high, before[1])
+        if high - low > _MOST_SPAN:
+            low, high = 0, 65535
+        middle, span = (low + high) / 2, max(high - low, _LEAST_SPAN)
+        level = (gray - (middle - span / 2)) * (255 / span)
+        return np.repeat(np.clip(np.rint(level), 0, 255).astype(np.uint8)[:, :, None], 3, axis=2)
 
     def upright_size(self, picture: VideoFrame) -> tuple[int, int]:
         """Width and height of the picture when it is upright and not resized.
@@ -144,6 +171,10 @@ def _turn_of(frame: VideoFrame) -> Turn:
                 return False, d < 0, a < 0
             return True, b < 0, c < 0
     return UPRIGHT
+
+
+def _is_deep_gray(form: VideoFormat) -> bool:
+    return len(form.components) == 1 and form.name.startswith("gray") and form.components[0].bits > 8
 
 
 def _is_planar_yuv(form: VideoFormat) -> bool:

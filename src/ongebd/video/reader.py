@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
+from collections import deque
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Protocol, Self
+from math import inf
+from typing import Protocol, Self, cast
 
 import av.error
-from av.codec.context import ThreadType
+from av.codec.context import CodecContext, ThreadType
+from av.container import InputContainer
 from av.packet import Packet
+from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from ongebd.errors import SourceError, a_whole_number
 from ongebd.types import Epoch, Frame
+from ongebd.video.access import Pieces
 from ongebd.video.connecting import Connecting, interruptible
+from ongebd.video.parts import codec_of, is_animated_webp, rest_of
 from ongebd.video.picture import Fit, RgbMaker, Turn, View
 from ongebd.video.source import (
     Source,
     advice,
     has_timestamps,
     kind_of,
+    local_path,
     open_container,
     pick_stream,
     reason,
+    source_errors,
     source_name,
+    trouble_with,
     unreadable,
+    videos_of,
 )
+from ongebd.video.stills import stills_of
 from ongebd.video.timing import DEFAULT_RATE, Clock, Sampler, Tick, exact_rate
 
 _OF_33_BITS = ("mpegts", "mpeg", "hls", "rtsp", "rtp", "sdp")
 """Containers and protocols whose timestamps start again at 0 after 26.5 hours."""
+
+_GRACE = 0.5
+"""Seconds by which no frame may come longer than no byte, so that silence is told as silence."""
+_UNREAD = 1 << 18
+"""The least bytes behind the last picture that are worth a word."""
 
 
 class Keeper(Protocol):
@@ -59,16 +77,18 @@ class Keeper(Protocol):
 class VideoReader:
     """The frames of one source, in order, each with its exact time. Iterate once; use as a context manager.
 
-    The reader skips what doesn't decode, counts it, and says so in `warnings`. A step back of the clock or a
-    change of the picture's size or format begins a new epoch (`epochs`).
+    The reader skips what doesn't decode, counts it, and says so in `warnings`. A step back or a leap of the
+    clock and a change of the picture's size or format begin a new epoch (`epochs`), and so does another video
+    in the same file. Frames of a live source without timestamps have the time at which they came.
 
     Args:
-        source: A path, URL, `-`, camera or binary file object.
+        source: A path, URL, `-`, camera or binary file object; a folder or a pattern of pictures.
         fps: The rate to sample to, in frames a second; None yields every frame.
         short_side: Short for `view=Fit(short_side)`.
         view: How to resize each frame, as a backbone wants it (`Backbone.view`); None keeps the size.
-        stream: Which video stream, from 0, not counting cover art; None takes the first.
-        source_fps: Frames a second of a source without timestamps (raw H.264, say); ignored otherwise.
+        stream: Which video stream, from 0, not counting cover art; None takes the default one, or the first.
+        source_fps: Frames a second of a source without timestamps (raw H.264, pictures); ignored otherwise.
+            If it equals `fps`, it is ignored for live sources, too.
         connecting: Time-outs, and what tells it to stop; None takes the defaults.
         preview: Adds a second picture to each frame (`Frame.preview`), whose shorter side has at most this
             many pixels.
@@ -103,36 +123,14 @@ class VideoReader:
         preview: int | None = None,
         keep: Keeper | None = None,
     ) -> None:
-        self._source, self._keep = source, keep
+        self._source = source
         self._connecting = connecting or Connecting()
         self.name = source_name(source)
         self._sampler = None if fps is None else Sampler(exact_rate(fps))
         self._source_fps = None if source_fps is None else exact_rate(source_fps, "source_fps")
-        number = None if stream is None else a_whole_number("stream", stream)
+        self._number = None if stream is None else a_whole_number("stream", stream)
         self._rgb = RgbMaker(view if short_side is None or view is not None else Fit(short_side))
         self._preview = None if preview is None else RgbMaker(Fit(preview, enlarge=False))
-        self._container = open_container(source, self._connecting)
-        self.container: str = self._container.format.name
-        self._clock = Clock(
-            self._source_fps or DEFAULT_RATE,
-            trust_pts=self.container != "avi",
-            wraps=self.container in _OF_33_BITS,
-        )
-        self._timed = has_timestamps(self._container)
-        try:
-            self._stream = pick_stream(self._container, number, self.name, self._connecting.max_pixels)
-        except SourceError:
-            self._container.close()
-            raise
-        # Frame threads would hold back frames, and compete with the model for the cores.
-        self._stream.thread_type = ThreadType.SLICE
-        self.width: int = self._stream.width
-        self.height: int = self._stream.height
-        self.codec: str = self._stream.codec_context.name
-        self.expected_duration = _claimed_duration(self._stream)
-        container_duration = self._container.duration or 0
-        if self.expected_duration is None and container_duration > 0:
-            self.expected_duration = container_duration / av.time_base
         self.duration = Fraction(0)
         self.decoded = 0
         self.damaged = 0
@@ -142,8 +140,63 @@ class VideoReader:
         self._notes: list[str] = []
         self._packets = 0
         self._ended: BaseException | None = None  # the error that ended reading
-        if keep is not None:
-            keep.begin(self._stream)
+        self._until = inf  # when waiting for a frame ends
+        self._unfit: str | None = None  # why a picture couldn't be resized
+        # Of the part that is being read: a picture of a folder, or a video in a file that holds several.
+        self._is_open = False
+        self._pieces = Pieces()
+        self._began = Fraction(0)
+        self._start = 0  # its place in the file
+        self._at: int | None = None  # the place of its last packet
+        self._break: str | None = None  # why its first frame begins an epoch
+        self._still = -1  # the number of the picture
+        with source_errors(source):
+            self._kind = kind_of(source)
+            named = self._kind == "file" and isinstance(source, str | os.PathLike) and source != "-"
+            self._stills = deque(stills_of(local_path(os.fspath(source))) if named else ())  # type: ignore[arg-type]
+            self._keep = None if self._stills else keep
+            if not self._stills:
+                self._begin(open_container(source, self._connecting, self._pieces), self._number)
+            elif not self._next_still():
+                raise SourceError(f"{self._notes[-1]} (and so are all pictures in {self.name})")
+        self.container: str = self._container.format.name
+        self.width: int = self._stream.width
+        self.height: int = self._stream.height
+        self.codec: str = self._stream.codec_context.name
+        self.expected_duration = _claimed_duration(self._stream)
+        container_duration = self._container.duration or 0
+        if self.expected_duration is None and container_duration > 0:
+            self.expected_duration = container_duration / av.time_base
+        live = self._kind == "camera" or (self._kind == "url" and self.expected_duration is None)
+        # A rate of the source that is the sampling rate is a guess, made for files.
+        guessed = self._source_fps in (None, self._sampler and self._sampler.fps)
+        self._by_arrival = live and guessed and not self._timed
+        self._clock = Clock(
+            self._source_fps or DEFAULT_RATE,
+            trust_pts=self.container != "avi",
+            wraps=self.container in _OF_33_BITS,
+            leaps=live or self.container in _OF_33_BITS,
+        )
+
+    def _begin(self, container: InputContainer, number: int | None = None) -> None:
+        """Read a part of the source from now on."""
+        notes = None if self._is_open else self._notes
+        try:
+            stream = pick_stream(container, number, self.name, self._connecting.max_pixels, notes)
+        except SourceError:
+            container.close()
+            raise
+        if self._is_open:
+            self.close()
+        self._container, self._stream, self._is_open = container, stream, True
+        self._timed = has_timestamps(container) and self._still < 0
+        # Frame threads would hold back frames, and compete with the model for the cores.
+        stream.thread_type = ThreadType.SLICE
+        self._decoder = stream.codec_context
+        self._codec: str = self._decoder.name
+        self._began = self.duration
+        if self._keep is not None:
+            self._keep.begin(stream)
 
     def __enter__(self) -> Self:
         return self
@@ -160,7 +213,7 @@ class VideoReader:
     @property
     def warnings(self) -> list[str]:
         """Warnings for the user about the source so far, one line each."""
-        notes = list(self._notes)
+        notes = [*self._notes, *trouble_with(self._pieces, self._source)]
         if self._clock.untimed:
             rate = float(self._source_fps or DEFAULT_RATE)
             advice_on_rate = "; set --source-fps" if self._source_fps is None else ""
@@ -181,11 +234,16 @@ class VideoReader:
         return notes
 
     def __iter__(self) -> Iterator[Frame]:
+        with source_errors(self._source):
+            yield from self._frames()
+
+    def _frames(self) -> Iterator[Frame]:
         index, last_format = 0, None
+        self._wait_again()
         for picture in self._pictures():
             tick = self._tick(picture)
-            this_format = (picture.width, picture.height, picture.format.name)
-            broke = tick.broke
+            this_format = (picture.width, picture.height, picture.format.name if self._still < 0 else "")
+            broke, self._break = self._break or tick.broke, None
             if broke is None and last_format is not None and last_format != this_format:
                 broke = "the picture changed from {}x{} {} to {}x{} {}".format(*last_format, *this_format)
             if broke:
@@ -197,22 +255,38 @@ class VideoReader:
             last_format = this_format
             self.duration = tick.time + tick.duration
             if self._sampler is not None and not self._sampler.take(tick.time):
+                self._wait_again()
                 continue
             pts = picture.pts if self._timed else None
-            rgb, size = self._rgb(picture), self._rgb.upright_size(picture)
+            try:
+                rgb, size = self._rgb(picture), self._rgb.upright_size(picture)
+                preview = None if self._preview is None else self._preview(picture)
+            except (av.error.FFmpegError, ValueError) as problem:
+                self.damaged += 1
+                self._unfit = f"{picture.width}x{picture.height} {picture.format.name}: {reason(problem)}"
+                continue
             if self._keep is not None:
                 self._keep.turn = self._rgb.turn
-            preview = None if self._preview is None else self._preview(picture)
             yield Frame(index, tick.time, rgb, len(self.epochs), pts, self._time_base, size, preview)
             index += 1
+            self._wait_again()
         if not self.decoded:
             self._refuse_if_damaged()
-        if self._ended is None:
-            self._note_what_is_missing()
+        if not index and self._unfit is not None:
+            what = f"can't resize its pictures ({self._unfit})"
+            raise SourceError(f"{self.name}: {what}; convert them to a usual size")
+
+    def _wait_again(self) -> None:
+        """A frame came, or reading begins: how long the next one may take. In a file it may take any time."""
+        if self._kind == "file" or (self._kind == "pipe" and not self._connecting.live):
+            return
+        wait = self._connecting.read_timeout * (3 if self.container == "hls" else 1)  # it comes in pieces
+        wait += 0 if self.decoded else self._connecting.open_timeout  # until the first key frame
+        self._until = time.monotonic() + wait + _GRACE
 
     def _refuse_if_damaged(self) -> None:
         """No frame came. That is fine if the source holds none and came to its end."""
-        ended, kind = self._ended, kind_of(self._source)
+        ended, kind = self._ended, self._kind
         damaged = isinstance(ended, av.error.InvalidDataError)
         if kind == "pipe" and damaged:  # an index at the end, say, and a pipe can't go back
             raise unreadable(self._source)
@@ -224,12 +298,21 @@ class VideoReader:
             if not self.width:  # FFmpeg saw no picture, perhaps because of its size
                 most = self._connecting.max_pixels
                 fix += f", or raise --max-pixels if its pictures have more than {most:,} pixels"
+            if self.codec == "webp" and kind == "file" and is_animated_webp(self._source):
+                fix = (
+                    "FFmpeg has no decoder for animated WebP; convert it to GIF or MP4 (magick a.webp a.mp4)"
+                )
             packets = f"packets: {self._packets}, codec: {self.codec}"
             raise SourceError(f"{self.name}: can't decode its video ({packets}); {fix}")
         if ended is not None:
             raise unreadable(self._source)
 
     def _tick(self, picture: VideoFrame) -> Tick:
+        if self._still >= 0:
+            self._clock.untimed += 1
+            return self._clock.tick(self._still, None, 1, 1 / (self._source_fps or DEFAULT_RATE))
+        if self._by_arrival:
+            return self._clock.tick(time.monotonic_ns() // 1000, None, 0, Fraction(1, 1_000_000))
         time_base = picture.time_base or self._time_base
         if not self._timed:
             return self._clock.tick(None, None, 0, time_base)
@@ -237,7 +320,7 @@ class VideoReader:
 
     def _note_what_is_missing(self) -> None:
         """Compare what came with what the container claims to hold, unless FFmpeg only guessed that."""
-        claimed, came = _claimed_duration(self._stream), float(self.duration)
+        claimed, came = _claimed_duration(self._stream), float(self.duration - self._began)
         stated = self._timed and self.container not in _OF_33_BITS
         if stated and claimed is not None and claimed - came > 0.5:
             self._notes.append(f"cut off or damaged: read {came:.3f} s of {claimed:.3f} s")
@@ -247,37 +330,120 @@ class VideoReader:
         return self._stream.time_base or Fraction(1, 1_000_000)
 
     def _pictures(self) -> Iterator[VideoFrame]:
-        """Every frame that decodes, in presentation order."""
+        """Every frame that decodes, in presentation order, of one part after the other."""
+        while True:
+            yield from self._pictures_of_part()
+            if self._ended is not None:
+                return
+            self._note_what_is_missing()
+            if self.broken is not None or not (self._next_still() if self._stills else self._next_video()):
+                return
+
+    def _pictures_of_part(self) -> Iterator[VideoFrame]:
         packets = self._container.demux(self._stream)
         while True:
             try:
-                with interruptible(self._connecting.stop):
+                with interruptible(self._connecting.stop, self._until):
                     packet = next(packets)
-            except StopIteration:
+            except (StopIteration, IndexError):  # PyAV can't flush streams that came up later
+                yield from self._decode(None)
                 return
             except (av.error.FFmpegError, OSError) as problem:
                 yield from self._decode(None)
                 self._break_off(problem)
                 return
+            if self.container == "mpegts" and packet.size:
+                sound = self._stream.type != "video"  # another encoder uses its number
+                codec = "sound" if sound else codec_of(packet, self._codec)
+                if codec != self._codec:
+                    if self._kind in ("url", "camera"):  # connecting again finds everything
+                        yield from self._decode(None)
+                        self._broke_off(f"the video changed from {self._codec} to {codec}")
+                        return
+                    if sound and self._kind != "file":
+                        continue
+                    yield from self._decode(None)
+                    if sound:
+                        return  # the rest of the file is opened next
+                    self._change_codec(codec)
             self._packets += packet.size > 0
+            self._at = self._at if packet.pos is None else packet.pos
             self.gaps += packet.is_corrupt
             if self._keep is not None:
                 self._keep.add(packet, float(self.duration))
             yield from self._decode(packet)
 
+    def _change_codec(self, codec: str) -> None:
+        """Decode the packets that follow as another codec."""
+        self._break = f"the video changed from {self._codec} to {codec}"
+        options = self._decoder.options
+        self._decoder = cast("VideoCodecContext", CodecContext.create(codec, "r"))
+        self._decoder.thread_type, self._decoder.options, self._codec = ThreadType.SLICE, options, codec
+
+    def _next_still(self) -> bool:
+        """Go on to the next picture that can be read; false after the last one."""
+        while self._stills:
+            self._still += 1
+            try:
+                self._begin(open_container(self._stills.popleft(), self._connecting))
+                return True
+            except SourceError as problem:
+                self.damaged += 1
+                self._notes.append(str(problem))
+        return False
+
+    def _next_video(self) -> bool:
+        """Go on to the next video in the file; false if there is none, with a note if there may be one."""
+        if self._at is None or self._still >= 0:
+            return False
+        end = self._start + self._at
+        if self._kind != "file":
+            size = self._container.size if self._pieces.pipe is None else self._pieces.pipe.count
+            if size - end > max(_UNREAD, size // 10):
+                self._notes.append(
+                    f"the last {(size - end) / 1e6:.1f} MB hold no pictures of the video that was read;"
+                    " another one may begin there: save it as a file, and name that"
+                )
+            return False
+        transport = self.container == "mpegts"
+        rest = rest_of(self._source, end, transport=transport)
+        if rest is None:
+            return False
+        # (FFmpeg knows no size of those that it only announces.)
+        known = {one.id for one in videos_of(self._container) if one.width} if transport else set()
+        try:
+            container = open_container(cast("Source", rest), self._connecting)
+            new = [n for n, stream in enumerate(videos_of(container)) if stream.id not in known]
+            if not new:
+                container.close()
+                return False
+            self._begin(container, new[0] if transport else self._number)
+        except SourceError:
+            if not transport:
+                self._notes.append(f"another video begins at byte {rest.start}, but can't be read")
+            return False
+        self._start, self._at = rest.start, None
+        self._clock.restart()
+        self._break = "another video begins in the file"
+        return True
+
     def _break_off(self, problem: av.error.FFmpegError | OSError) -> None:
         """Note that reading ended with an error: the source broke, or the rest of a file is damaged."""
-        self._ended = problem
-        after, why = f"after {float(self.duration):.3f} s", reason(problem, self._connecting)
-        if kind_of(self._source) == "file" and isinstance(problem, av.error.InvalidDataError):
-            self._notes.append(f"cut off or damaged {after}: {why}")
-        else:
-            self.broken = f"the source broke off {after}: {why}"
-            self._notes.append(self.broken)
+        self._ended, why = problem, reason(problem, self._connecting)
+        if self._kind == "file" and isinstance(problem, av.error.InvalidDataError):
+            self._notes.append(f"cut off or damaged after {float(self.duration):.3f} s: {why}")
+            return
+        if time.monotonic() > self._until and not self._connecting.stopped:
+            why = f"no frame for {self._connecting.read_timeout:g} s, though data came"
+        self._broke_off(why)
+
+    def _broke_off(self, why: str) -> None:
+        self.broken = f"the source broke off after {float(self.duration):.3f} s: {why}"
+        self._notes.append(self.broken)
 
     def _decode(self, packet: Packet[VideoStream] | None) -> Iterator[VideoFrame]:
         try:
-            pictures = self._stream.codec_context.decode(packet)
+            pictures = self._decoder.decode(packet)
         except av.error.EOFError:  # already drained
             return
         except (av.error.FFmpegError, ValueError):
@@ -293,7 +459,7 @@ def _claimed_duration(stream: VideoStream) -> float | None:
     """Seconds that the stream claims to last, by its header or by its end time in Matroska."""
     if stream.duration is not None and stream.time_base is not None and stream.duration > 0:
         return float(stream.duration * stream.time_base)
-    tag = re.fullmatch(r"(\d+):(\d+):(\d+(?:\.\d+)?)", stream.metadata.get("DURATION", ""))
+    tag = re.fullmatch(r"(\d{1,6}):(\d\d):(\d\d(?:\.\d{1,12})?)", stream.metadata.get("DURATION", ""))
     if not tag:
         return None
     begins = float((stream.start_time or 0) * (stream.time_base or 0))

@@ -8,7 +8,8 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -21,23 +22,25 @@ from av.stream import Disposition
 from av.video.stream import VideoStream
 
 from ongebd.common.text import STANDARD_INPUT, public_name, spoken_name
-from ongebd.errors import SourceError
+from ongebd.errors import OngebdError, SourceError
 from ongebd.video.access import (
     DATA_OPTIONS,
     INSECURE,
     PLAYLISTS,
+    Pieces,
     PlaylistFolder,
     certificate_problem,
     options_for_url,
     plain_url,
 )
-from ongebd.video.connecting import MAX_PIXELS, Connecting, PipeEnd, interruptible
+from ongebd.video.connecting import MAX_PIXELS, Connecting, PipeEnd, Rest, interruptible
 
 if TYPE_CHECKING:
     from ongebd.video.gate import Pass
 
 Source = str | os.PathLike[str] | BinaryIO
-"""A path, a URL, `-` for standard input, `camera:N` or `/dev/videoN`, or a binary file object."""
+"""A path (of a file, or a folder or pattern of pictures), a URL, `-` for standard input, `camera:N` or
+`/dev/videoN`, or a binary file object."""
 
 Kind = Literal["file", "pipe", "url", "camera"]
 
@@ -62,6 +65,9 @@ _LACKING = {
     "pipe": "no container that can be read without seeking; pipe MPEG-TS or Matroska, or name the file",
     "url": "the server doesn't send a video, or its beginning is damaged; check the address",
 }
+
+# An encoder that comes back with other PIDs goes on in the same streams of MPEG-TS.
+_FOLLOW = {"merge_pmt_versions": "1"}
 
 _PLAIN_ERRORS = {
     ("url", errno.EIO): "unknown host, or the host closed the connection",
@@ -95,7 +101,8 @@ def kind_of(source: Source) -> Kind:
     if is_url(text):
         return "url"
     status = status_of(local_path(text))
-    return "file" if status is None or stat.S_ISREG(status.st_mode) else "pipe"
+    regular = status is None or stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+    return "file" if regular else "pipe"
 
 
 def is_url(text: str) -> bool:
@@ -137,52 +144,88 @@ def check_source(source: object) -> None:
         raise SourceError(f"can't read a source of type {type(source).__name__}; {_SOURCES}")
 
 
-def open_container(source: Source, connecting: Connecting | None = None) -> InputContainer:
+@contextmanager
+def source_errors(source: Source) -> Iterator[None]:
+    """Whatever opening, reading, decoding or resizing a source raises in the block becomes a SourceError.
+
+    FFmpeg and PyAV meet what strangers made, and nobody knows all that they raise. It ends this source only.
+    """
+    try:
+        yield
+    except OngebdError:
+        raise
+    except Exception as problem:
+        raise SourceError(
+            f"{source_name(source)}: can't read it: {reason(problem)}; {advice(source)}"
+        ) from problem
+
+
+def open_container(
+    source: Source, connecting: Connecting | None = None, pieces: Pieces | None = None
+) -> InputContainer:
     """Open a source for reading. Every source that ongebd reads is opened here.
+
+    Args:
+        source: Any but a folder.
+        connecting: None takes the defaults.
+        pieces: Told what happens to the pieces of a playlist, also later.
 
     Raises:
         SourceError: It is missing, a directory, empty, or not a video container.
     """
     check_source(source)
-    connecting = connecting or Connecting()
+    connecting, pieces = connecting or Connecting(), pieces or Pieces()
     if not isinstance(source, str | os.PathLike):
         return _open(source, source, connecting, options=DATA_OPTIONS)
     text = os.fspath(source)
     if text == "-":
-        return _open_stdin(connecting)
+        return _open_stdin(connecting, pieces)
     timeout = (connecting.open_timeout, connecting.read_timeout)
     if kind_of(text) == "camera":
         device, form = _camera_device(text)
         return _open(device, source, connecting, options={}, format=form, timeout=timeout)
     if is_url(text):
-        return _open_url(text, connecting, timeout)
+        return _open_url(text, connecting, timeout, pieces)
     path = local_path(text)
     _refuse_bad_path(path, source_name(source))
     # With "file:" in front, a colon in the name doesn't look like a protocol.
     if path.lower().endswith(PLAYLISTS):
-        folder = PlaylistFolder(path)
-        return _open(f"file:{path}", source, connecting, options=folder.options, pieces=folder)
+        folder = PlaylistFolder(path, pieces)
+        return _open(f"file:{path}", source, connecting, options=folder.options, folder=folder, pieces=pieces)
     return _open(f"file:{path}", source, connecting, options=DATA_OPTIONS)
 
 
 def pick_stream(
-    container: InputContainer, number: int | None, name: str, max_pixels: int = MAX_PIXELS
+    container: InputContainer,
+    number: int | None,
+    name: str,
+    max_pixels: int = MAX_PIXELS,
+    notes: list[str] | None = None,
 ) -> VideoStream:
-    """Choose the video stream to decode, by its number without cover art, or the first; `name` is for errors.
+    """Choose the video stream to decode, by its number without cover art.
+
+    Args:
+        container: That was opened.
+        number: None takes the one marked as default, or the first.
+        name: Of the source, for errors.
+        max_pixels: Of a picture.
+        notes: Gets a line if there were others to choose from.
 
     Raises:
         SourceError: There is no such video stream, or no decoder for it, or its pictures are too large.
     """
-    covers = Disposition.attached_pic | Disposition.timed_thumbnails
-    videos = [stream for stream in container.streams.video if not stream.disposition & covers]
+    videos = videos_of(container)
     if not videos:
         held = ", ".join(sorted({s.type for s in container.streams})) or "nothing"
         if container.streams.video:
             held = held.replace("video", "cover art")
         raise SourceError(f"{name}: has no video stream (it holds {held}); give a file with video in it")
-    chosen = 0 if number is None else number
+    default = (n for n, stream in enumerate(videos) if stream.disposition & Disposition.default)
+    chosen = next(default, 0) if number is None else number
+    listed = ", ".join(f"{i}: {_described(stream)}" for i, stream in enumerate(videos))
+    if number is None and notes is not None and sum(stream.width > 0 for stream in videos) > 1:
+        notes.append(f"several video streams ({listed}); using {chosen}, choose another with --stream")
     if not 0 <= chosen < len(videos):
-        listed = ", ".join(f"{i}: {_described(stream)}" for i, stream in enumerate(videos))
         raise SourceError(f"{name}: has no video stream {chosen}; choose --stream from {listed}")
     if getattr(videos[chosen], "codec_context", None) is None:
         raise SourceError(f"{name}: can't decode its video codec; convert it to H.264")
@@ -193,6 +236,12 @@ def pick_stream(
     # The size may change later. FFmpeg counts what it allocates, a little more than is shown.
     stream.codec_context.options = {"max_pixels": str(max_pixels + max_pixels // 4 + 65536)}
     return stream
+
+
+def videos_of(container: InputContainer) -> list[VideoStream]:
+    """The video streams, without cover art."""
+    covers = Disposition.attached_pic | Disposition.timed_thumbnails
+    return [stream for stream in container.streams.video if not stream.disposition & covers]
 
 
 def has_timestamps(container: InputContainer) -> bool:
@@ -224,6 +273,26 @@ def advice(source: Source, problem: BaseException | None = None) -> str:
     if kind == "url" and str(source).lower().startswith(_DOWNLOADABLE):
         return f"{_ADVICE[kind]}, or download it and name the file"
     return _ADVICE[kind]
+
+
+def trouble_with(pieces: Pieces, source: Source) -> list[str]:
+    """What a user should know about the pieces of a playlist, a line each."""
+    lines = []
+    if pieces.refused:
+        allowed = _ALLOWED["url" if kind_of(source) == "url" else "file"]
+        lines.append(f"may not open {public_name(_first_of(pieces.refused))}; {allowed}")
+    if pieces.missing:
+        lines.append(f"pieces of the playlist are missing: {_first_of(pieces.missing)}; copy them beside it")
+    if pieces.cut_off:
+        lines.append(
+            "the playlist has no end mark: it was cut off, or is still being written; read as it is now"
+        )
+    return lines
+
+
+def _first_of(names: list[str]) -> str:
+    several = list(dict.fromkeys(names))
+    return several[0] + (f" and {len(several) - 1} more" if len(several) > 1 else "")
 
 
 def unreadable(source: Source) -> SourceError:
@@ -276,12 +345,16 @@ def _refuse_bad_path(path: str, name: str) -> None:
     except (OSError, ValueError) as problem:
         raise SourceError(f"{name}: can't read ({reason(problem)}); check the path") from None
     if stat.S_ISDIR(status.st_mode):
-        raise SourceError(f"{name}: is a directory; name the files in it, as in {Path(name) / '*.mp4'}")
+        raise SourceError(
+            f"{name}: is a directory without pictures; name the videos in it, as in {Path(name) / '*.mp4'}"
+        )
     if stat.S_ISREG(status.st_mode) and status.st_size == 0:
         raise SourceError(f"{name}: is empty (0 bytes); download or record it again")
 
 
-def _open_url(text: str, connecting: Connecting, timeout: tuple[float, float]) -> InputContainer:
+def _open_url(
+    text: str, connecting: Connecting, timeout: tuple[float, float], pieces: Pieces
+) -> InputContainer:
     url, granted = plain_url(text), None
     try:
         options = options_for_url(text) | connecting.options_for(url)
@@ -291,18 +364,18 @@ def _open_url(text: str, connecting: Connecting, timeout: tuple[float, float]) -
         from ongebd.video.gate import gate, pass_for  # here, because asyncio is slow to import
 
         if (proxy := gate()) is not None:
-            granted = pass_for(url, private=connecting.private_network)
+            granted = pass_for(url, pieces.refused, private=connecting.private_network)
             options["http_proxy"] = proxy.proxy_for(granted)
-    return _open(url, text, connecting, options=options, timeout=timeout, granted=granted)
+    return _open(url, text, connecting, options=options, timeout=timeout, granted=granted, pieces=pieces)
 
 
-def _open_stdin(connecting: Connecting) -> InputContainer:
+def _open_stdin(connecting: Connecting, pieces: Pieces) -> InputContainer:
     if sys.stdin is None or sys.stdin.isatty():
         raise SourceError(f"{STANDARD_INPUT}: nothing is piped in; use cat video.ts | ongebd detect -")
     if _stdin_is_a_file():
         # FFmpeg reads the descriptor itself: no GIL, and it can seek in a redirected file.
         return _open("fd:", "-", connecting, options=DATA_OPTIONS | {"fd": str(sys.stdin.fileno())})
-    pipe = PipeEnd(sys.stdin.fileno(), connecting)
+    pieces.pipe = pipe = PipeEnd(sys.stdin.fileno(), connecting)
     try:
         return _open(pipe, "-", connecting, options=DATA_OPTIONS)
     finally:
@@ -318,34 +391,33 @@ def _stdin_is_a_file() -> bool:
 
 
 def _open(
-    target: str | BinaryIO | PipeEnd,
+    target: str | BinaryIO | PipeEnd | Rest,
     source: Source,
     connecting: Connecting,
     *,
     options: Mapping[str, str],
-    pieces: PlaylistFolder | None = None,
+    folder: PlaylistFolder | None = None,
     granted: Pass | None = None,
+    pieces: Pieces | None = None,
     **how: Any,
 ) -> InputContainer:
     """Open with PyAV; `how` are its arguments."""
     name = source_name(source)
-    refused = [] if pieces is None else pieces.refused
-    refused = refused if granted is None else granted.refused
+    follow = {} if isinstance(target, Rest) else _FOLLOW
     try:
         with interruptible(connecting.stop):
             container: InputContainer = av.open(
                 target,
                 "r",
-                options={"max_pixels": str(connecting.max_pixels), **options},
+                options={"max_pixels": str(connecting.max_pixels), **follow, **options},
                 metadata_errors="replace",
-                io_open=pieces,
+                io_open=folder,
                 **how,
             )
             return container
     except (av.error.FFmpegError, OSError, ValueError) as problem:
-        if refused:
-            what = f"may not open {public_name(refused[0])}"
-            raise SourceError(f"{name}: {what}; {_ALLOWED['file' if granted is None else 'url']}") from None
+        if pieces is not None and (troubles := trouble_with(pieces, source)):
+            raise SourceError(f"{name}: {troubles[0]}") from None
         if isinstance(problem, av.error.InvalidDataError):
             raise unreadable(source) from None
         if (

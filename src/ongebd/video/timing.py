@@ -14,6 +14,7 @@ DEFAULT_RATE = Fraction(25)
 _WRAP = 2**33
 # Slots begin early: a file's clock may tick in whole milliseconds, and a camera's frames jitter.
 _EARLY = Fraction(1, 4)
+_LEAP = 10  # seconds ahead that are no frame held for long, but another clock
 # Distances between frames are counted in units of 1/_TICKS s, up to a second.
 _TICKS = 100_000
 
@@ -55,13 +56,18 @@ class Clock:
     """The time of each decoded frame, from 0 on. The rate that a file declares isn't used; it is often wrong.
 
     A clock that steps back breaks the epoch: the new epoch continues where the old one ended, so time never
-    decreases. Some files (any AVI with B-frames, some MP4) call the order of decoding presentation time. If
-    presentation stamps step back and decoding stamps don't, the clock reads those, as FFmpeg's tools do.
+    decreases. The clock of a transport stream may leap ahead, too (a joined file, an encoder that restarted);
+    in other files a long distance between two frames means that the first one is shown for long.
+
+    Some files (any AVI with B-frames, some MP4) call the order of decoding presentation time. If presentation
+    stamps step back and decoding stamps don't, the clock reads those, as FFmpeg's tools do.
 
     Args:
         untimed_rate: Frames a second for sources without any timestamps.
         trust_pts: False for containers that hold no presentation times (AVI).
         wraps: Whether the timestamps come from a 33-bit counter.
+        leaps: Whether a leap ahead (more than ten seconds, and four times the longest step before) breaks the
+            epoch.
 
     >>> clock = Clock()
     >>> [str(clock.tick(pts, None, 0, Fraction(1, 10)).time) for pts in (100, 104, 104, 106)]
@@ -71,11 +77,17 @@ class Clock:
     """
 
     def __init__(
-        self, untimed_rate: Fraction = DEFAULT_RATE, *, trust_pts: bool = True, wraps: bool = False
+        self,
+        untimed_rate: Fraction = DEFAULT_RATE,
+        *,
+        trust_pts: bool = True,
+        wraps: bool = False,
+        leaps: bool = False,
     ) -> None:
         self._untimed_step = 1 / untimed_rate
         self._unwrapped = (Unwrapped(), Unwrapped()) if wraps else None  # presentation, decoding
-        self._trust_pts = trust_pts
+        self._trust_pts, self._leaps = trust_pts, leaps
+        self._longest = Fraction(0)  # the longest distance between two frames
         self._last: Fraction | None = None
         self._step: Fraction | None = None  # the last distance between two frames
         # Within an epoch, time = stamp + shift.
@@ -115,7 +127,12 @@ class Clock:
             else:  # decoding stamps lag by a few frames when they take over
                 time = self._last
         if self._last is not None and time > self._last and not broke:
-            self._step = time - self._last
+            ahead = time - self._last
+            if self._leaps and self._step is not None and ahead > max(Fraction(_LEAP), 4 * self._longest):
+                broke = f"the clock leapt ahead by {float(ahead):.3g} s"
+                time = self._next(shown)
+            else:
+                self._step, self._longest = ahead, max(self._longest, ahead)
         self._last, self._last_pts = time, presented
         if presented is not None and (broke or self._pts_shift is None):
             self._pts_shift = time - presented
@@ -124,6 +141,12 @@ class Clock:
         if decoded is not None and (broke or not went_back):
             self._newest_dts = decoded
         return Tick(time, shown or self._step or Fraction(0), broke)
+
+    def restart(self) -> None:
+        """Another video follows: its first frame comes after the last one, whatever its timestamps."""
+        if self._unwrapped is not None:
+            self._unwrapped = (Unwrapped(), Unwrapped())
+        self._pts_shift = self._dts_shift = self._last_pts = self._newest_dts = None
 
     def _next(self, shown: Fraction) -> Fraction:
         """The time of a frame that follows the last one and has no usable timestamp."""

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Self
 
@@ -16,7 +17,7 @@ from ongebd.errors import MissingExtraError, SourceError
 from ongebd.pool import PoolResult, StreamPool
 from ongebd.types import Frame
 from ongebd.video import VideoReader
-from ongebd.video.connecting import Connecting
+from ongebd.video.connecting import MAX_PIXELS, Connecting
 from ongebd.video.source import kind_of
 from ongebd.video.timing import exact_rate
 from ongebd.watch.clips import ClipCutter, ClipLength
@@ -58,6 +59,8 @@ class Watcher:
         max_pending: Frames of one stream that may wait for the model. When a live source sends one more, the
             oldest is dropped; other sources wait.
         source_fps: Frames a second of a source without timestamps (raw H.264); None takes `config.fps`.
+        max_pixels: The largest picture that is decoded.
+        private_network: Whether what a web source names may be on the private network.
         thumbnails: Whether boundaries have pictures.
         clips: What a clip contains; None: without clips. A `ClipSink` writes them.
         clock: None takes the machine's.
@@ -85,6 +88,8 @@ class Watcher:
         realtime: bool = False,
         max_pending: int = 48,
         source_fps: float | None = None,
+        max_pixels: int = MAX_PIXELS,
+        private_network: bool = False,
         thumbnails: bool = True,
         clips: ClipLength | None = None,
         clock: Clock | None = None,
@@ -99,6 +104,13 @@ class Watcher:
         self.hub, self.footage = Hub(), Hub()
         self.clock, self.clips = clock or Clock(), clips
         self._patience, self._thumbnails = patience or Patience(), thumbnails
+        self._connecting = Connecting(
+            open_timeout=self._patience.open_timeout,
+            read_timeout=self._patience.read_timeout,
+            live=True,
+            private_network=private_network,
+            max_pixels=max_pixels,
+        )
         self._stop = threading.Event()
         self._started = self._stopped = False
         self._failure: BaseException | None = None
@@ -196,15 +208,11 @@ class Watcher:
         return WatchedStream(source, pooled, self.hub, self.clock, stall_after, defaults, clips)
 
     def _open(self, source: WatchedSource, stop: threading.Event) -> VideoReader:
-        patience = self._patience
-        connecting = Connecting(
-            open_timeout=patience.open_timeout, read_timeout=patience.read_timeout, live=True, stop=stop
-        )
         return VideoReader(
             source.source,
             self.config.rate(),
             view=self.model.backbone.view,
-            connecting=connecting,
+            connecting=replace(self._connecting, stop=stop),
             source_fps=self._source_fps,
             preview=THUMBNAIL_SIDE if self._thumbnails else None,
             keep=self.streams[source.key].clips,
@@ -268,10 +276,10 @@ class Watcher:
 
     def _paced(self, reader: VideoReader) -> Iterator[Frame]:
         """Each frame when its time has come; a late frame immediately."""
-        began: float | None = None
+        began, epoch = 0.0, -1
         for frame in reader:
-            if began is None:
-                began = self.clock.monotonic() - float(frame.time)
+            if frame.epoch != epoch:  # its clock may have jumped
+                began, epoch = self.clock.monotonic() - float(frame.time), frame.epoch
             if self.clock.wait(self._stop, began + float(frame.time) - self.clock.monotonic()):
                 return
             yield frame

@@ -1,0 +1,89 @@
+"""Pictures as a source: a folder of them, or a pattern such as `img_%04d.png` or `'img_*.png'`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fnmatch import translate
+from pathlib import Path
+
+from ongebd.common.text import printable
+from ongebd.errors import SourceError
+
+_ENDING = re.compile(
+    r"\.(png|jpe?g|jpe|bmp|tiff?|webp|jp2|j2k|exr|dpx|tga|p[bgpnaf]m|hdr|qoi|jxl|dds|sgi|avif|heic)",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"%0?\d*d")
+
+
+def stills_of(text: str) -> list[str]:
+    """The pictures that a folder or a pattern names, in the order of their numbers; none if it names none.
+
+    Raises:
+        SourceError: A folder holds pictures of several kinds, or no file fits a pattern.
+    """
+    path = Path(text)
+    try:
+        if path.is_dir():
+            found = _of_one_kind(path)
+        elif not is_pattern(text) or path.exists() or not path.parent.is_dir():
+            return []
+        else:
+            numbers = _NUMBER.sub(lambda _: r"\d+", re.escape(path.name))
+            fits = re.compile(translate(path.name) if "*" in path.name else numbers)
+            found = [one for one in path.parent.iterdir() if fits.fullmatch(one.name)]
+            if not found:
+                raise SourceError(f"{printable(text)}: no picture has such a name; check the pattern")
+    except (OSError, ValueError):
+        return []  # opening it tells why
+    return [str(one) for one in sorted(found, key=_by_numbers)]
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a name stands for many pictures."""
+    path = Path(text)
+    return bool(_ENDING.fullmatch(path.suffix) and (_NUMBER.search(path.name) or "*" in path.name))
+
+
+def gathered(sources: Sequence[str]) -> list[str]:
+    """The sources, with all pictures of a folder, named one by one, as one source.
+
+    Raises:
+        SourceError: They are only some of the folder's pictures.
+    """
+    groups: dict[Path, list[str]] = {}
+    for source in dict.fromkeys(sources):
+        path = Path(source)
+        if _ENDING.fullmatch(path.suffix) and path.is_file():
+            groups.setdefault(path.parent / f"*{path.suffix}", []).append(source)
+    together = {names[0]: str(pattern) for pattern, names in groups.items() if len(names) > 1}
+    for first, pattern in together.items():
+        names = groups[Path(pattern)]
+        if len(names) < sum(1 for _ in Path(pattern).parent.glob(Path(pattern).name)):
+            raise SourceError(
+                f"{printable(first)} and {len(names) - 1} more are pictures; to read them as one video, name"
+                f" their folder or a pattern in quotes, such as '{printable(pattern)}'"
+            )
+    others = {name for names in groups.values() for name in names[1:]}
+    return [together.get(source, source) for source in sources if source not in others]
+
+
+def _of_one_kind(folder: Path) -> list[Path]:
+    """The pictures of a folder; none if it holds none, or more of other files, which may be videos."""
+    files = [one for one in folder.iterdir() if not one.name.startswith(".")]
+    found = [one for one in files if _ENDING.fullmatch(one.suffix)]
+    kinds = sorted({one.suffix.lower() for one in found})
+    if len(found) * 2 <= len(files):
+        return []
+    if len(kinds) > 1:
+        name, pattern = printable(str(folder)), printable(str(folder / f"*{kinds[0]}"))
+        raise SourceError(
+            f"{name}: holds pictures of several kinds ({', '.join(kinds)}); name '{pattern}', say"
+        )
+    return found
+
+
+def _by_numbers(path: Path) -> list[tuple[int, str]]:
+    """A key that sorts img_9 before img_10."""
+    return [(len(part.lstrip("0")) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", path.name)]
