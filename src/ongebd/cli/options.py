@@ -23,9 +23,8 @@ from cyclopts import (
 from cyclopts.help.formatters import DefaultFormatter
 
 from ongebd.cli.terminal import say
+from ongebd.common.settings import MAX_PIXELS
 from ongebd.errors import ConfigError, MissingExtraError, OngebdError, os_errors
-from ongebd.video.connecting import MAX_PIXELS
-from ongebd.video.stills import gathered
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -189,7 +188,11 @@ def checked_sources(command: str, sources: Sequence[str] | None, listed: Path | 
             raise ConfigError("a source is empty; name a video file, a URL, or - for standard input")
         if source.startswith("-") and source != "-" and not _is_file(source):
             raise ConfigError(f"unknown option, or no such file: {source} {advice}")
-    return named if command == "watch" else gathered(named)
+    if command == "watch" or len(named) == 1:
+        return named
+    from ongebd.video.stills import gathered  # here, because PyAV is slow to import
+
+    return gathered(named)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,6 +18,9 @@ from ongebd.errors import ConfigError, a_number, a_whole_number, shown
 
 Settings = TypeVar("Settings", bound=Any)
 
+MAX_PIXELS = 2**26
+"""The largest picture that is decoded by default: 8192 × 8192."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Range:

@@ -12,13 +12,14 @@ from fractions import Fraction
 from typing import Any, Self
 
 from ongebd.backbones.pipeline import frame_features
+from ongebd.common.settings import MAX_PIXELS
 from ongebd.detector.config import StreamConfig, asked_for
 from ongebd.detector.model import Model
 from ongebd.detector.models import DEFAULT_MODEL, load
 from ongebd.errors import ConfigError
 from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
 from ongebd.video import Source, VideoReader
-from ongebd.video.connecting import MAX_PIXELS, Connecting
+from ongebd.video.connecting import Connecting
 from ongebd.video.source import check_source
 
 

@@ -17,14 +17,14 @@ import numpy as np
 
 from ongebd.backbones import Backbone
 from ongebd.backbones.pipeline import frame_features
-from ongebd.common.settings import Range, check_fields
+from ongebd.common.settings import MAX_PIXELS, Range, check_fields
 from ongebd.common.text import public_name
 from ongebd.errors import ConfigError, FeatureError, SourceError
 from ongebd.features.failures import Failure, Failures
 from ongebd.features.store import Features16, FeatureStore
 from ongebd.types import Feature, Frame
 from ongebd.video import Source, VideoReader, source_name
-from ongebd.video.connecting import MAX_PIXELS, Connecting
+from ongebd.video.connecting import Connecting
 from ongebd.video.picture import Fit, Squash
 from ongebd.video.source import advice
 

@@ -12,13 +12,13 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ongebd.common.settings import MAX_PIXELS
 from ongebd.common.text import HIDDEN, printable, public_name, shortened, spoken_name
 from ongebd.detector import Model, Seen, SourceRun, StreamConfig
 from ongebd.detector.models import runtime_of
 from ongebd.errors import ConfigError
 from ongebd.output.writer import RunEnd, RunHeader, Writer, writing
 from ongebd.types import Boundary, Epoch
-from ongebd.video.connecting import MAX_PIXELS
 from ongebd.video.source import local_path
 from ongebd.video.stills import is_pattern
 

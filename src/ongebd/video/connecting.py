@@ -15,14 +15,11 @@ from typing import Annotated, Any, BinaryIO
 
 import av.container.core
 
-from ongebd.common.settings import Range, check_fields
+from ongebd.common.settings import MAX_PIXELS, Range, check_fields
 
 OPEN_TIMEOUT = 10.0
 READ_TIMEOUT = 30.0
 """Seconds that a network source may take to open, and to send its next packet."""
-
-MAX_PIXELS = 2**26
-"""The largest picture that is decoded by default: 8192 × 8192."""
 
 _LONGEST = 1e6  # seconds
 _SLICE = 0.1  # seconds between two looks at whether to stop

@@ -410,7 +410,9 @@ class VideoReader:
         if rest is None:
             return False
         # (FFmpeg knows no size of those that it only announces.)
-        known = {one.id for one in videos_of(self._container) if one.width} if transport else set()
+        known = (
+            {one.id for one in videos_of(self._container) if getattr(one, "width", 0)} if transport else set()
+        )
         try:
             container = open_container(cast("Source", rest), self._connecting)
             new = [n for n, stream in enumerate(videos_of(container)) if stream.id not in known]

@@ -21,6 +21,7 @@ from av.container import InputContainer
 from av.stream import Disposition
 from av.video.stream import VideoStream
 
+from ongebd.common.settings import MAX_PIXELS
 from ongebd.common.text import STANDARD_INPUT, public_name, spoken_name
 from ongebd.errors import OngebdError, SourceError
 from ongebd.video.access import (
@@ -33,7 +34,7 @@ from ongebd.video.access import (
     options_for_url,
     plain_url,
 )
-from ongebd.video.connecting import MAX_PIXELS, Connecting, PipeEnd, Rest, interruptible
+from ongebd.video.connecting import Connecting, PipeEnd, Rest, interruptible
 
 if TYPE_CHECKING:
     from ongebd.video.gate import Pass
@@ -223,7 +224,7 @@ def pick_stream(
     default = (n for n, stream in enumerate(videos) if stream.disposition & Disposition.default)
     chosen = next(default, 0) if number is None else number
     listed = ", ".join(f"{i}: {_described(stream)}" for i, stream in enumerate(videos))
-    if number is None and notes is not None and sum(stream.width > 0 for stream in videos) > 1:
+    if number is None and notes is not None and sum(getattr(one, "width", 0) > 0 for one in videos) > 1:
         notes.append(f"several video streams ({listed}); using {chosen}, choose another with --stream")
     if not 0 <= chosen < len(videos):
         raise SourceError(f"{name}: has no video stream {chosen}; choose --stream from {listed}")

@@ -10,6 +10,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Self
 
+from ongebd.common.settings import MAX_PIXELS
 from ongebd.common.text import public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL, Model
@@ -17,7 +18,7 @@ from ongebd.errors import MissingExtraError, SourceError
 from ongebd.pool import PoolResult, StreamPool
 from ongebd.types import Frame
 from ongebd.video import VideoReader
-from ongebd.video.connecting import MAX_PIXELS, Connecting
+from ongebd.video.connecting import Connecting
 from ongebd.video.source import kind_of
 from ongebd.video.timing import exact_rate
 from ongebd.watch.clips import ClipCutter, ClipLength
