@@ -156,9 +156,8 @@ def source_errors(source: Source) -> Iterator[None]:
     except OngebdError:
         raise
     except Exception as problem:
-        raise SourceError(
-            f"{source_name(source)}: can't read it: {reason(problem)}; {advice(source)}"
-        ) from problem
+        why = f"can't read it: {' '.join(reason(problem).split())}"
+        raise SourceError(f"{source_name(source)}: {why}; {advice(source)}") from problem
 
 
 def open_container(
