@@ -94,7 +94,7 @@ def kept(tmp_path: Path, source: str, failed: str | None = None) -> None:
     (job,) = jobs_of([source], ["a"], out, TASK)
     manifest = Manifest(out)
     manifest.begin([], ["a"])
-    _kept(job, Answer(Found("a.mp4", {"jsonl": b"j", "csv": b"c"}, END, failed)), out, manifest)
+    _kept(job, Answer(Found(source, {"jsonl": b"j", "csv": b"c"}, END, failed)), out, manifest)
 
 
 def test_what_is_done_is_done_until_something_that_it_depends_on_changes(tmp_path: Path, video: str) -> None:

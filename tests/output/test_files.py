@@ -67,7 +67,7 @@ def test_if_one_sink_cannot_begin_no_new_file_is_left(
     (tmp_path / "v.csv").write_text("of an earlier run")
     monkeypatch.setattr(files, "writer_of", lambda name: full if name == "vtt" else writer_of(name))
     with pytest.raises(OngebdError, match="no space left"):
-        open_writers(["jsonl", "csv", "vtt", "png"], tmp_path, "v", header)
+        open_writers(["jsonl", "csv", "vtt", "png"], tmp_path, "v", header, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["v.csv"]
 
 
@@ -78,6 +78,59 @@ def test_the_source_is_never_written_over(tmp_path: Path, header: RunHeader):
     with pytest.raises(ConfigError, match="is the source itself"):
         open_writers(["png"], tmp_path, "clip", picture)
     assert source.read_bytes() == b"precious"
+
+
+MINE = {
+    "jsonl": '{"id": "mine"}\n',
+    "csv": "time,label\n1.0,mine\n",
+    "vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\nhello\n",
+    "png": "\x89PNG mine",
+}
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_file_made_by_hand_is_overwritten_by_force_only(
+    tmp_path: Path, header: RunHeader, ending: str, play: Callable[..., RunEnd]
+) -> None:
+    path = tmp_path / f"clip.{ending}"
+    path.write_text(MINE[ending], "utf-8")
+    with pytest.raises(ConfigError, match=rf"^[^\n]*clip\.{ending} is there already[^\n]*--force$"):
+        open_writers(list(FORMATS), tmp_path, "clip", header)
+    assert path.read_text("utf-8") == MINE[ending]
+    assert list(tmp_path.iterdir()) == [path]
+    for sink in open_writers([ending], tmp_path, "clip", header, force=True):
+        play(sink, 100, [50])
+    assert path.read_bytes() != MINE[ending].encode()
+
+
+@pytest.mark.parametrize(
+    "name", ["a --> b.mp4", "会议 'x\".mp4", os.fsdecode(b"caf\xe9.mp4"), "rtsp://me:pw@cam/1"]
+)
+def test_results_are_renewed_for_their_own_source_only(
+    tmp_path: Path, name: str, play: Callable[..., RunEnd], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def run(source: str, formats: list[str]) -> None:
+        for sink in open_writers(formats, tmp_path / "out", "clip", RunHeader(source, "m", {}, 1, 1, "0")):
+            play(sink, 100, [50])
+
+    run(name, list(FORMATS))
+    run(name, list(FORMATS))
+    if "://" not in name:
+        run(str(tmp_path / name), list(FORMATS))
+        run(f"./{name}", list(FORMATS))
+        run(name, list(FORMATS))
+    for ending in FORMATS:
+        with pytest.raises(ConfigError, match=rf"clip\.{ending} is there already"):
+            run("other/clip.mp4", [ending])
+    for path in (tmp_path / "out").iterdir():
+        if path.suffix != ".csv":
+            path.unlink()
+    with pytest.raises(ConfigError, match="is there already"):  # a table alone doesn't say whose it is
+        run(name, ["csv"])
+    (tmp_path / "out" / "clip.csv").write_bytes(b"")
+    run(name, ["csv"])
 
 
 def test_if_one_sink_fails_to_close_the_others_are_closed():

@@ -56,6 +56,7 @@ def detect(
     access: Annotated[AccessOption | None, Parameter(name="*")] = None,
     where: Annotated[ClusterOption | None, Parameter(name="*")] = None,
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
+    force: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Find the event boundaries of videos, as they stream.
 
@@ -98,6 +99,8 @@ def detect(
         Where the work is done. Results of a cluster go to --out; finished videos are not repeated.
     quiet
         Only warnings and errors on stderr.
+    force
+        Overwrite files in --out also if they aren't results of the same source.
     """
     sources = checked_sources("detect", sources, listed)
     where = where or ClusterOption()
@@ -132,13 +135,13 @@ def detect(
             identity=loaded.backbone.identity,
             reading=reading,
         )
-        return _on_cluster(where, sources, stems, out, task, quiet=quiet)
+        return _on_cluster(where, sources, stems, out, task, force=force, quiet=quiet)
 
     failed: list[str] = []
     with Progress(quiet=quiet) as progress:
         for number, (source, name, files) in enumerate(zip(sources, stems, paths, strict=True), 1):
             label = f"{number}/{len(sources)}  " if many else ""
-            results = partial(_open, out, name, formats, many)
+            results = partial(_open, out, name, formats, many, force)
             if not _detect_one(source, loaded, reading, results, files, progress, label):
                 failed.append(spoken_name(source))
     if many and failed:
@@ -210,21 +213,30 @@ def _check_places(out: Path | None, formats: list[str], stem: str | None, *, man
             raise ConfigError("--stem names the results of one source; drop it for several")
 
 
-def _open(out: Path | None, name: str, formats: list[str], many: bool, header: RunHeader) -> list[Writer]:
+def _open(
+    out: Path | None, name: str, formats: list[str], many: bool, force: bool, header: RunHeader
+) -> list[Writer]:
     if out is not None:
-        return open_writers(formats, out, name, header)
+        return open_writers(formats, out, name, header, force=force)
     if formats:
         return [writer_of(formats[0])(sys.stdout, header)]
     return [LineWriter(sys.stdout, prefix=f"{name}  " if many else "")]
 
 
 def _on_cluster(
-    where: ClusterOption, sources: list[str], stems: list[str], out: Path, task: DetectTask, *, quiet: bool
+    where: ClusterOption,
+    sources: list[str],
+    stems: list[str],
+    out: Path,
+    task: DetectTask,
+    *,
+    force: bool,
+    quiet: bool,
 ) -> int:
     """The same on a cluster; returns the exit status."""
     from ongebd.cluster import detect_on, jobs_of
 
-    jobs = jobs_of(sources, stems, out, task)
+    jobs = jobs_of(sources, stems, out, task, force=force)
     there = sum(job.done is not None for job in jobs)
     todo = len(jobs) - there
     boundaries, seconds = 0, 0.0

@@ -19,7 +19,7 @@ from ongebd.common.writing import write_whole
 from ongebd.detector import Model, load
 from ongebd.errors import ClusterError, OngebdError
 from ongebd.features import Failure
-from ongebd.output import Reading, RunEnd, detect_source, open_writers, output_paths, writing
+from ongebd.output import Reading, RunEnd, detect_source, open_writers, output_paths, protect_others, writing
 from ongebd.video.source import local_path
 
 _STEM = "result"
@@ -103,7 +103,9 @@ class Job:
     done: Entry | None
 
 
-def jobs_of(sources: Sequence[str], stems: Sequence[str], out: Path, task: DetectTask) -> list[Job]:
+def jobs_of(
+    sources: Sequence[str], stems: Sequence[str], out: Path, task: DetectTask, *, force: bool = False
+) -> list[Job]:
     """The jobs of a command.
 
     A job is done already if the manifest has its key (source, size and time of its file, model with its
@@ -114,6 +116,10 @@ def jobs_of(sources: Sequence[str], stems: Sequence[str], out: Path, task: Detec
         stems: Unique names of their result files.
         out: The folder of results.
         task: The work on each video.
+        force: Overwrite what isn't a result of these sources too.
+
+    Raises:
+        ConfigError: A file would be overwritten that isn't a result of its source.
     """
     known = Manifest(out).read()
     folder = Path(task.model.partition(":")[2] or task.model)
@@ -123,6 +129,9 @@ def jobs_of(sources: Sequence[str], stems: Sequence[str], out: Path, task: Detec
     for source, stem in zip(sources, stems, strict=True):
         key = _digest({"task": same, "source": source, "file": _file(source)})
         entry = known.get(stem)
+        if not (force or (entry is not None and entry.source == public_name(source))):
+            for path in output_paths(task.formats, out, stem):
+                protect_others(path, source)
         done = entry is not None and entry.status != "failed" and entry.key == key and _whole(entry, out)
         jobs.append(Job(source, stem, key, entry if done else None))
     return jobs

@@ -9,6 +9,7 @@ from ongebd.output.files import (
     open_writers,
     output_paths,
     output_stems,
+    protect_others,
     protect_sources,
 )
 from ongebd.output.jsonl import JsonlWriter, Recording, read_jsonl
@@ -31,6 +32,7 @@ __all__ = [
     "open_writers",
     "output_paths",
     "output_stems",
+    "protect_others",
     "protect_sources",
     "read_jsonl",
     "writing",

@@ -20,7 +20,7 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator
 from ongebd.common.lettering import lettering
 from ongebd.common.text import printable, public_name, shortened, spoken_name
 from ongebd.common.writing import write_whole
-from ongebd.output.text import clock
+from ongebd.output.text import clock, picture_title
 from ongebd.output.trace import Album, Points, Snapshot, Trace, pooled, thumbnail
 from ongebd.output.writer import RunEnd, RunHeader, Writer, writing
 from ongebd.types import Boundary, Decision, Epoch, Frame
@@ -99,7 +99,7 @@ def render(scene: Scene, path: Path) -> None:
     """Draw a run into a PNG of `SIZE` × `DPI` pixels, whatever the user's matplotlib settings are."""
     with lettering(14):
         figure = draw(scene)
-        figure.savefig(path, format="png", dpi=DPI)
+        figure.savefig(path, format="png", dpi=DPI, metadata={"Title": picture_title(scene.header.source)})
 
 
 def draw(scene: Scene) -> Figure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import sys
@@ -17,6 +18,7 @@ from ongebd.common.text import HIDDEN, printable, public_name, shortened, spoken
 from ongebd.detector import Model, Seen, SourceRun, StreamConfig
 from ongebd.detector.models import runtime_of
 from ongebd.errors import ConfigError
+from ongebd.output.text import COLUMNS, picture_title, vtt_start
 from ongebd.output.writer import RunEnd, RunHeader, Writer, writing
 from ongebd.types import Boundary, Epoch
 from ongebd.video.source import local_path
@@ -55,13 +57,22 @@ def output_paths(formats: Sequence[str], directory: str | Path, stem: str) -> li
     return [Path(directory) / f"{stem}.{name}" for name in formats]
 
 
-def open_writers(formats: Sequence[str], directory: str | Path, stem: str, header: RunHeader) -> list[Writer]:
+def open_writers(
+    formats: Sequence[str], directory: str | Path, stem: str, header: RunHeader, *, force: bool = False
+) -> list[Writer]:
     """Open `DIRECTORY/STEM.FORMAT` for each format; the folder is made if it does not exist.
 
     If one file can't be opened, none is: files of an earlier run stay as they are.
 
+    Args:
+        formats: Keys of `FORMATS`.
+        directory: Where.
+        stem: The files' name without ending.
+        header: Of the run.
+        force: Overwrite what isn't a result of this source too.
+
     Raises:
-        ConfigError: An unknown format, or a file that would overwrite the source.
+        ConfigError: An unknown format, or a file that would overwrite the source or what isn't its result.
         OngebdError: A folder or a file can't be written.
     """
     names = check_formats(formats)
@@ -74,6 +85,8 @@ def open_writers(formats: Sequence[str], directory: str | Path, stem: str, heade
         for path in paths:
             with writing(path):
                 new = not path.exists()
+                if not force:
+                    protect_others(path, header.source)
                 path.open("ab").close()
             if new:
                 undo.callback(path.unlink, missing_ok=True)
@@ -110,6 +123,44 @@ def protect_sources(paths: Sequence[Path], sources: Sequence[str], option: str =
                 f"{printable(str(path))} is {printable(what)} and would be overwritten; write elsewhere,"
                 f" see {option}"
             )
+
+
+def protect_others(path: Path, source: str) -> None:
+    """Refuse to overwrite a file unless it is empty, or says that ongebd wrote it for this source.
+
+    Raises:
+        ConfigError: It is something else: made by hand, or the result of another source.
+    """
+    if path.exists() and path.stat().st_size and not _result_of(path, source):
+        raise ConfigError(
+            f"{printable(str(path))} is there already and doesn't say that it is a result of"
+            f" {printable(spoken_name(source))}; write elsewhere (--out, --stem), or add --force"
+        )
+
+
+def _result_of(path: Path, source: str) -> bool:
+    """Whether a file says that it is the result of a source. A table can't: its neighbours say it."""
+    names = {source}
+    if source != "-" and "://" not in source:  # it may have been named from another folder
+        relative = os.path.relpath(local_path(source))
+        names |= {str(Path(local_path(source)).absolute()), relative, f"./{relative}"}
+    with path.open("rb") as file:
+        head = file.read(1 << 16)
+    match path.suffix:
+        case ".jsonl":
+            try:
+                record = json.loads(head.partition(b"\n")[0])
+            except (ValueError, RecursionError):
+                return False
+            known = isinstance(record, dict) and record.get("type") == "header" and record.get("source")
+            return known in {public_name(name) for name in names}
+        case ".vtt":
+            return any(head.startswith(vtt_start(name).encode()) for name in names)
+        case ".png":
+            return any(picture_title(name).encode() in head for name in names)
+    others = (path.with_name(f"{path.stem}.{ending}") for ending in ("jsonl", "vtt", "png"))
+    own = head.startswith(f"{','.join(COLUMNS)}\n".encode())
+    return own and any(_result_of(other, source) for other in others if other.is_file())
 
 
 _NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f]+')

@@ -94,9 +94,7 @@ class VttWriter(Writer):
         self._start = 0  # of the open cue, milliseconds
         self._events = 0
         self._out.write(
-            "WEBVTT\n\n"
-            f"NOTE Events of {_note(spoken_name(header.source))}\n"
-            f"found by ongebd {_note(header.version)}, model {_note(public_name(header.model))}.\n"
+            f"{vtt_start(header.source)} {_note(header.version)}, model {_note(public_name(header.model))}.\n"
             "A cue starts at the centre of an event boundary and ends at the centre of the next one.\n\n"
         )
 
@@ -121,6 +119,16 @@ class VttWriter(Writer):
         self._events += 1
         self._out.write(f"{_stamp(self._start)} --> {_stamp(end)}\nEvent {self._events}\n\n")
         self._start = end
+
+
+def vtt_start(source: str) -> str:
+    """How a file of chapters begins; it says whose they are."""
+    return f"WEBVTT\n\nNOTE Events of {_note(spoken_name(source))}\nfound by ongebd"
+
+
+def picture_title(source: str) -> str:
+    """What a picture's file says of its source."""
+    return f"ongebd, events of {public_name(source)!a}"
 
 
 def _stamp(milliseconds: int) -> str:
