@@ -58,3 +58,19 @@ def test_a_bad_pattern_is_refused(pattern: str, complaint: str) -> None:
 def test_two_predictions_for_one_video_are_refused() -> None:
     with pytest.raises(LabelError, match="both match video 'abcde'"):
         match_ids(["abcde", "x_abcde"], ["abcde"])
+
+
+@pytest.mark.parametrize("label", ["abc.mp4", "v_abc", "v_abc.MKV", "abc"])
+@pytest.mark.parametrize("name", ["abc", "v_abc", "abc.webm"])
+def test_an_ending_or_a_v_in_front_may_be_missing_on_either_side(label: str, name: str) -> None:
+    assert match_ids([name], [label, "other"]).label_of == {name: label}
+
+
+def test_an_id_with_an_ending_is_found_inside_a_longer_name() -> None:
+    name = "kinetics__C4lCVBZ3ux0_000028"
+    assert match_ids([name], ["C4lCVBZ3ux0.mp4"]).label_of == {name: "C4lCVBZ3ux0.mp4"}
+
+
+def test_labels_that_are_alike_without_their_endings_match_exactly_only() -> None:
+    assert match_ids(["abc", "abc.mp4"], ["abc.mp4", "abc.avi"]).label_of == {"abc.mp4": "abc.mp4"}
+    assert match_ids(["abc", "v_abc"], ["abc", "v_abc"]).exact == 2

@@ -6,7 +6,7 @@ import os
 import pickle
 import struct
 import tracemalloc
-from collections import OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,12 +47,12 @@ def test_a_pickle_that_would_run_a_command_is_refused_and_runs_nothing(tmp_path:
         Calls(eval, "1"),
         Calls(getattr, np.dtype("f8"), "name"),
         Calls(np.load, "x.npy"),
-        Calls(OrderedDict),
+        Calls(Counter),
         np.load,
         Path("x"),
         {"v": {1, 2} and frozenset({1}), "w": Calls(open, "x")},
     ],
-    ids=["eval", "getattr", "numpy.load", "OrderedDict", "a numpy function", "a path", "open in a dict"],
+    ids=["eval", "getattr", "numpy.load", "Counter", "a numpy function", "a path", "open in a dict"],
 )
 def test_names_that_labels_do_not_need_are_refused(value: object) -> None:
     with pytest.raises(LabelError, match="refused, the pickle asks for"):
@@ -233,3 +233,23 @@ def test_a_cut_off_pickle_and_a_hostile_one_get_different_advice() -> None:
             read_pickle(data, NAME)
         assert advice in str(refused.value)
         assert ("download it again" in str(refused.value)) == (advice == "download it again")
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("kind", [OrderedDict, lambda pairs: defaultdict(list, pairs)])
+def test_ordered_and_default_dicts_are_dicts(protocol: int, kind: Callable[..., Any]) -> None:
+    value = {"a": {"times": [1.0, 2.0]}, "b": {}}
+    data = pickle.dumps(kind([(name, kind(list(entry.items()))) for name, entry in value.items()]), protocol)
+    assert read_pickle(data, NAME) == value
+
+
+def test_an_ordered_dict_of_python_2_is_a_dict() -> None:
+    python2 = b"ccollections\nOrderedDict\np0\n((lp1\n(lp2\nS'a'\np3\naF1.5\naatp4\nRp5\n."
+    assert read_pickle(python2, NAME) == {"a": 1.5}
+
+
+def test_dicts_that_share_their_pairs_many_times_are_refused() -> None:
+    pairs = b"(l" + b"".join(b"(lI%d\naI0\naa" % n for n in range(2000)) + b"p1\n0"
+    calls = b"".join(b"ccollections\nOrderedDict\n(g1\ntRa" for _ in range(2000))
+    with pytest.raises(LabelError, match="far more memory"):
+        read_pickle(pairs + b"(l" + calls + b".", NAME)

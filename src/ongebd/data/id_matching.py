@@ -1,4 +1,4 @@
-"""Matches predictions with labelled videos by three rules, without guessing.
+"""Matches predictions with labelled videos by four rules, without guessing.
 
 1. The prediction's id is a label's id.
 2. With a pattern (`--id-pattern`): the part of the prediction's id that it captures is a label's id.
@@ -6,12 +6,15 @@
    separators (`_`, `-`, `.`, space) or at its ends: `arm_wrestling__C4lCVBZ3ux0_000028_000038` holds
    `C4lCVBZ3ux0`. If several do, the longest is taken if it holds all others; otherwise the id is refused as
    ambiguous.
+4. Without a pattern, in rules 1 and 3: a video's ending (`abc.mp4`) or a `v_` in front (`v_abc`) may be
+   missing, in the label or in the prediction, if that leaves no two labels alike.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from ongebd.errors import LabelError
@@ -28,7 +31,7 @@ class IdMatch:
         label_of: The label id of each prediction id that has one.
         exact: How many matched by rule 1.
         by_pattern: How many matched by rule 2.
-        inside: How many matched by rule 3.
+        inside: How many matched by rules 3 and 4.
         unknown: Prediction ids without a labelled video, in order.
     """
 
@@ -56,13 +59,20 @@ def match_ids(predictions: Iterable[str], labels: Iterable[str], pattern: str | 
     """
     known = set(labels)
     expression = None if pattern is None else compile_pattern(pattern)
+    bare = Counter(map(_bare, known))
+    meant = {_bare(label): label for label in known if bare[_bare(label)] == 1} | {
+        name: name for name in known
+    }
     prediction_of: dict[str, str] = {}
     unknown = []
     exact = 0
     for name in predictions:
         label: str | None = name
         if name not in known:
-            label = _inside(name, known) if expression is None else captured_id(expression, name)
+            if expression is not None:
+                label = captured_id(expression, name)
+            elif (label := meant.get(_bare(name))) is None:
+                label = meant.get(_inside(name, meant.keys()) or "")
         if label is None or label not in known:
             unknown.append(name)
             continue
@@ -97,7 +107,12 @@ def captured_id(expression: re.Pattern[str], name: str) -> str | None:
     return found["id"] if "id" in expression.groupindex else found[1]
 
 
-def _inside(name: str, known: set[str]) -> str | None:
+def _bare(name: str) -> str:
+    """An id without `v_` in front, as ActivityNet has it, and without a video's ending."""
+    return re.sub(r"(?i)\.(mp4|mkv|webm|avi|mov|m4v|ts)$", "", name).removeprefix("v_") or name
+
+
+def _inside(name: str, known: Set[str]) -> str | None:
     """The label id between separators in `name`."""
     cuts = [place for place, letter in enumerate(name) if letter in _SEPARATORS]
     found = [

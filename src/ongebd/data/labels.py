@@ -58,7 +58,8 @@ def read_labels(path: Path | str, dataset: Dataset = "auto") -> LabelSet:
         labels = _from_entries(value, path, dataset, sha256(data))
     else:
         raise LabelError(
-            f"{path}: labels end in .pkl, .pickle, .json or .csv; rename the file to say what it is"
+            f"{path}: labels end in .pkl, .pickle, .json or .csv; save"
+            ' {id: {"duration": …, "boundaries": […]}} as JSON, for example'
         )
     return labels if dataset == "auto" else replace(labels, dataset=dataset)
 

@@ -24,6 +24,7 @@ class VideoPrediction:
         onsets: The first positive frame of each, seconds; None where the file doesn't say.
         complete: False where the file says that it was cut short.
         onsets_known: When each onset was known, seconds; None where the file doesn't say.
+        duration: The video's, seconds; None where the file doesn't say.
     """
 
     times: FloatArray
@@ -31,6 +32,7 @@ class VideoPrediction:
     onsets: FloatArray | None = None
     complete: bool = True
     onsets_known: FloatArray | None = None
+    duration: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -59,7 +59,8 @@ def read_predictions(path: Path | str, *, unit: Unit = "seconds") -> PredictionS
         predictions = PredictionSet(videos, str(path), form, sha256(data), unit, notes=tuple(notes))
     else:
         raise LabelError(
-            f"{path}: predictions are a folder or end in .jsonl, .pkl, .json or .csv; rename the file"
+            f"{path}: predictions are a folder or end in .jsonl, .pkl, .json or .csv; save"
+            " {id: [times]} as JSON, for example"
         )
     if not predictions.videos:
         raise LabelError(f"{path}: no video in it; is it the right file?")
@@ -109,6 +110,7 @@ class _Run:
         place: The file and line where it begins.
         boundaries: (time, onset, decided, onset_known) of each, seconds; NaN where the last is unknown.
         complete: An end record says so.
+        duration: The video's, seconds, as an end record says.
     """
 
     header: Mapping[str, object]
@@ -116,6 +118,7 @@ class _Run:
     place: str
     boundaries: list[tuple[float, float, float, float]] = field(default_factory=list)
     complete: bool = False
+    duration: float | None = None
 
     @property
     def stem(self) -> str:
@@ -147,7 +150,7 @@ class _Run:
         if longest == 0 and not isinstance(longest, bool):
             known = decided  # a boundary is decided at its onset; older versions don't write onset_known
         onsets_known = None if np.isnan(known).any() else known
-        return VideoPrediction(times, decided, onsets, self.complete, onsets_known)
+        return VideoPrediction(times, decided, onsets, self.complete, onsets_known, self.duration)
 
 
 def _parse_jsonl(data: bytes, path: Path) -> list[_Run]:
@@ -175,6 +178,9 @@ def _parse_jsonl(data: bytes, path: Path) -> list[_Run]:
                 runs.append(_Run({}, path, where if line > 1 else str(path)))
             if form == "end":
                 runs[-1].complete = record.get("complete") is True
+                duration = record.get("duration")
+                if isinstance(duration, int | float) and not isinstance(duration, bool):
+                    runs[-1].duration = number(duration, f"{where}, duration")
             else:
                 runs[-1].boundaries.append(_boundary(record, where))
     if not runs:

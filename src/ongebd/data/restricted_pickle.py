@@ -28,6 +28,9 @@ _NAMES = {
     ("_codecs", "encode"): "encode",  # how protocols 0 to 2 carry bytes
     ("__builtin__", "bytes"): "bytes",  # how they carry no bytes
     ("builtins", "bytes"): "bytes",
+    ("collections", "OrderedDict"): "dict",
+    ("collections", "defaultdict"): "dict",
+    **{(module, name): "default" for module in ("builtins", "__builtin__") for name in ("list", "dict")},
     **{(f"{core}.multiarray", "scalar"): "scalar" for core in _CORES},
     **{(f"{core}.multiarray", "_reconstruct"): "array" for core in _CORES},
     **{(f"{core}.numeric", "_frombuffer"): "buffer" for core in _CORES},  # protocol 5
@@ -88,15 +91,19 @@ class _RefusedError(Exception):
 class _Call:
     """A known name, or a call of it that the pickle asks for: noted, not made."""
 
-    __slots__ = ("arguments", "name", "state")
+    __slots__ = ("arguments", "items", "name", "state")
 
     def __init__(self, name: str, arguments: tuple[Any, ...] | None = None) -> None:
         self.name = name
         self.arguments = arguments
         self.state: Any = None
+        self.items: dict[Any, Any] = {}
 
     def __call__(self, *arguments: Any) -> _Call:
         return _Call(self.name, arguments)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.items[key] = value
 
     def __setstate__(self, state: object) -> None:
         self.state = state
@@ -157,6 +164,10 @@ class _Plain:
         if call.name == "encode" and isinstance(arguments[0], str) and arguments[1] == "latin1":
             self._spend(len(arguments[0]))
             return arguments[0].encode("latin1")
+        if call.name == "dict" and call.arguments is not None:
+            pairs = next((each for each in arguments if isinstance(each, list)), [])  # Python 2's OrderedDict
+            self._spend(len(pairs))
+            return self.value({**dict(pairs), **call.items}, depth)
         if call.name == "bytes" and call.arguments == ():
             return b""
         raise _RefusedError(f"it uses {call.name} in an unusual way")

@@ -54,7 +54,12 @@ def files(tmp_path: Path, official: Official) -> dict[str, Path]:
 
 
 def run(files: dict[str, Path], *more: str, predictions: str = "run") -> int:
-    names = ["--labels", str(files["labels.pkl"]), "--predictions", str(files[predictions])]
+    names = [
+        "--labels",
+        str(files["labels.pkl"]),
+        "--predictions",
+        str(files.get(predictions, files["run"].parent / predictions)),
+    ]
     draws = [] if "--resamples" in more else ["--resamples", "50"]
     return main(["evaluate", *names, *draws, *more])
 
@@ -428,3 +433,31 @@ def test_tapos_needs_no_option(files: dict[str, Path], shared: Path, capsys: Any
     in_frames = found["relative_in_frames"]
     assert (in_frames["f1"]["0.05"], in_frames["average"]) == pytest.approx((0.397, 0.562), abs=5e-4)
     assert "By the official notebooks' rule in frames" in capsys.readouterr().out
+
+
+def test_frame_numbers_taken_for_seconds_are_told(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "frames.json").write_text(json.dumps({"aaaaaaaaaaa": [50, 125], "bbbbbbbbbbb": [100.0]}))
+    notes = report(files, predictions="frames.json")["predictions"]["notes"]
+    assert notes == ["3 of 3 times are after the video's end: frame numbers? (see --unit frames)"]
+    assert "frame numbers?" in capsys.readouterr().out
+
+
+def test_a_detection_of_a_video_of_another_length_is_told(files: dict[str, Path]) -> None:
+    file = files["run"] / "bbbbbbbbbbb.jsonl"
+    for duration, told in ((8.5, False), (12.0, True), (3.0, True)):
+        lines = [{"type": "header"}, {"type": "end", "complete": True, "duration": duration}]
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        notes = report(files)["predictions"]["notes"]
+        wanted = f"'bbbbbbbbbbb' {duration:.1f} s, not 8.0 s"
+        assert any(wanted in note for note in notes) is told
+
+
+@pytest.mark.parametrize("name", ["p.npy", "p.npz", "p.txt", "p"])
+def test_predictions_of_another_kind_are_refused_with_a_form_to_save_them_in(
+    files: dict[str, Path], tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_bytes(b"\x93NUMPY")
+    assert run(files, predictions=name) == 2
+    assert "save {id: [times]} as JSON" in capsys.readouterr().err

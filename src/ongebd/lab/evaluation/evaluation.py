@@ -15,6 +15,7 @@ from ongebd.data.id_matching import IdMatch, match_ids
 from ongebd.data.label_set import LabelSet
 from ongebd.data.labels import min_consistency_of
 from ongebd.data.numbers import FloatArray
+from ongebd.data.numbers import videos as count_of
 from ongebd.data.prediction_set import PredictionSet
 from ongebd.errors import ConfigError, LabelError, shown
 from ongebd.lab.evaluation.bootstrap import Interval, resampled_scores
@@ -138,6 +139,7 @@ def _evaluate_system(
     progress: Progress,
 ) -> tuple[Values, Figures, Figures]:
     """Evaluate predictions that have the labels' ids: values, figures, and the figures of each draw."""
+    predictions = replace(predictions, notes=(*predictions.notes, *doubts(labels, predictions)))
     comparison = compare(
         labels, predictions.in_seconds(labels), min_consistency=min_consistency, missing=config.missing
     )
@@ -199,6 +201,27 @@ def _evaluate_system(
         "f1_within_delay": in_delay,
     }
     return values, figure_values(scores.f1), figure_values(drawn.f1)
+
+
+def doubts(labels: LabelSet, predictions: PredictionSet) -> list[str]:
+    """What hints at predictions that don't fit the labels, one line each. Ids must be the labels' ids."""
+    notes = []
+    pairs = [(video, labels.videos[name]) for name, video in predictions.videos.items()]
+    times = sum(len(video.times) for video, _ in pairs)
+    late = sum(int((video.times > label.duration + 1).sum()) for video, label in pairs)
+    if predictions.unit == "seconds" and late > times / 2:
+        notes.append(f"{late} of {times} times are after the video's end: frame numbers? (see --unit frames)")
+    lengths = [
+        f"{label.id!r} {video.duration:.1f} s, not {label.duration:.1f} s"
+        for video, label in pairs
+        if video.complete and video.duration is not None and abs(video.duration - label.duration) > 1
+    ]
+    if lengths:
+        notes.append(
+            f"{count_of(len(lengths))} not as long as the labels say, so maybe cut differently:"
+            f" {'; '.join(lengths[:3])}{'; …' if len(lengths) > 3 else ''}"
+        )
+    return notes
 
 
 def best_floor(floors: tuple[Floor, ...], figure: str) -> Floor:
