@@ -15,6 +15,7 @@ from ongebd.cluster import DetectTask, Entry, Manifest, jobs_of
 from ongebd.cluster.detect import Found, Job, _kept
 from ongebd.cluster.worker import Answer
 from ongebd.detector import StreamConfig
+from ongebd.errors import ConfigError
 from ongebd.output import Reading, RunEnd
 
 TASK = DetectTask(
@@ -143,3 +144,17 @@ def test_other_weights_in_the_folder_of_a_model_are_another_key(tmp_path: Path, 
     (after,) = jobs_of([video], ["a"], tmp_path, task)
     assert isinstance(before, Job)
     assert before.key != after.key
+
+
+def test_what_was_not_written_for_this_video_is_overwritten_by_force_only(tmp_path: Path, video: str) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "a.csv").write_text("time,label\n1.0,mine\n")
+    with pytest.raises(ConfigError, match=r"a\.csv is there already"):
+        jobs_of([video], ["a"], out, TASK)
+    assert jobs_of([video], ["a"], out, TASK, force=True)[0].done is None
+    (out / "a.csv").unlink()
+    kept(tmp_path, video)
+    assert jobs_of([video], ["a"], out, TASK)[0].done is not None
+    with pytest.raises(ConfigError, match=r"a\.\w+ is there already"):
+        jobs_of([str(tmp_path / "other" / "a.mp4")], ["a"], out, TASK)
