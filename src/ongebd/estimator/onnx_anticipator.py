@@ -51,7 +51,7 @@ class OnnxAnticipator:
                 graph = self.path.read_bytes()
             return OpenVinoNetwork(graph, self.openvino, self.threads, attends=True)
         try:
-            session = open_session(self.path, self.threads)
+            session = open_session(self.path.read_bytes(), self.threads)  # bytes can't name other files
         except Exception as problem:  # noqa: BLE001 - onnxruntime has no common error class
             raise ConfigError(f"{self.path}: can't open ({problem}); write it again: ongebd export") from None
         return lambda past: session.run(["anticipated"], {"past": past})[0]
