@@ -1,4 +1,4 @@
-"""What goes wrong, said in one line each; and the checks that every room needs."""
+"""Errors, each with a one-line message; and checks that every room needs."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any, Self
 
 
 class OngebdError(Exception):
-    """A mistake that a user can mend: the message is one line with what, where and how to mend it.
+    """A mistake that the user can fix. The message is one line: what, where, and how to fix it.
 
     The command line prints the message alone and exits with status 2.
     """
 
 
 class SourceError(OngebdError):
-    """A source that cannot be opened or has no video to decode."""
+    """A source that can't be opened or has no video to decode."""
 
 
 class FeatureError(OngebdError):
-    """A feature that no decision can be built on: NaN, infinite, or of norm zero."""
+    """A feature that is NaN, infinite, or of norm zero."""
 
 
 class ConfigError(OngebdError, ValueError):
@@ -30,23 +30,23 @@ class ConfigError(OngebdError, ValueError):
 
 
 class LabelError(OngebdError, ValueError):
-    """A label or prediction file that cannot be trusted or read."""
+    """A label or prediction file that can't be trusted or read."""
 
 
 class StoreError(OngebdError):
-    """A feature store that cannot be read or written, or into which other features would be mixed."""
+    """A feature store that can't be read or written, or would mix different features."""
 
 
 class ClusterError(OngebdError):
-    """A cluster that cannot be reached, or whose machines cannot do the work."""
+    """A cluster that can't be reached, or whose machines can't do the work."""
 
 
 class MissingExtraError(OngebdError, ImportError):
-    """Something was asked for that needs an optional extra which is not installed."""
+    """An optional extra is needed and not installed."""
 
     @classmethod
     def of(cls, module: str | None, extra: str) -> Self:
-        """The error for a module that is not there, with the command that mends it."""
+        """The error for a missing module, with the command that installs it."""
         return cls(f'{module} is not installed: pip install "ongebd[{extra}]"', name=module)
 
 
@@ -67,7 +67,7 @@ def os_errors(where: object, advice: str = "", error: type[OngebdError] = Config
     """Turn an OSError of the block, or a name that no file can have, into one line.
 
     The line is `{where}: {what happened}; {advice}`. A broken pipe passes through: the reader went away,
-    which is no mistake of the user.
+    which is not the user's mistake.
     """
     try:
         yield

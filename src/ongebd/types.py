@@ -1,4 +1,4 @@
-"""The values that walk through the house: a frame, the decision on it, a boundary, a whole detection."""
+"""The values that pass between rooms: a frame, the decision on it, a boundary, a whole detection."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Frame:
         index: Position among the frames that the reader handed out, from 0.
         time: Seconds since the first frame of the source, exact (a multiple of the stream's time base).
         rgb: The picture, uint8, shape (height, width, 3), rotated upright.
-        epoch: 0 at the start; one more each time that the clock stepped back or the picture's format changed.
-        pts: The raw presentation timestamp, in units of `time_base`; None where the source gave none.
+        epoch: 0 at the start; 1 more after each break of the clock or change of the picture's format.
+        pts: The raw presentation timestamp, in units of `time_base`; None if the source has none.
         time_base: The unit of `pts`, in seconds.
-        size: Width and height of the upright picture before it was resized; None: it never was.
-        preview: A picture for people beside the one for the model, likewise; None where none was asked for.
+        size: Width and height of the upright picture before resizing; None if it wasn't resized.
+        preview: A second picture, for people; None if none was asked for.
     """
 
     index: int
@@ -45,14 +45,14 @@ class Boundary:
     """One event boundary: where one event ends and the next begins. All times are in seconds.
 
     Attributes:
-        time: The *centre*: midpoint of the first and the last frame of the run of positive frames. The
+        time: The *centre*: midway between the first and the last frame of the run of positive frames. The
             paper scores this one.
-        onset: The first positive frame of the run: the earliest moment at which a viewer could be told.
-        decided: Time of the frame at which the run was known to be over, and so the centre known.
+        onset: The first positive frame of the run, the earliest moment at which the boundary can be reported.
+        decided: Time of the frame that showed that the run was over. From then on the centre is known.
         score: The largest z of the run: how many standard deviations the error stood above the recent mean.
-            Of a learned model: its score at the onset, in [0, 1].
+            For a learned model, its score at the onset, in [0, 1].
         onset_known: Time of the frame at which the onset was known: the onset itself for an online method,
-            later for one that looks ahead. None where that is not told.
+            later for one that looks ahead. None if unknown.
     """
 
     time: float
@@ -64,23 +64,23 @@ class Boundary:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the detector thought of one frame. Every number is finite at all times.
+    """The detector's decision on one frame. All numbers are finite.
 
     Attributes:
         index: Frames of this stream before this one.
         time: Seconds, as given with the frame.
-        error: Prediction error ε in [0, 1], or the score of a method that has another; 0 while there is none,
-            as for the first frame of a stream, which nothing predicts.
-        mean: Mean of the errors in the queue, this frame's excluded.
+        error: Prediction error ε in [0, 1], or the method's own score; 0 if there is none, as for the first
+            frame of a stream.
+        mean: Mean of the errors in the queue, without this frame's.
         std: Their population standard deviation.
-        z: (error − mean) / std, the standard deviation being kept above its floor; 0 while not `ready`.
+        z: (error − mean) / std, with a floor on the standard deviation; 0 while not `ready`.
         threshold: The error above which a frame is positive.
         is_boundary: Whether this frame is positive. Neighbouring positive frames make one boundary.
         ready: False during the cold start, when too few errors are known for a test.
         onset: Whether this frame is the first of a run of positive ones.
-        boundary: The boundary whose run this frame ended, if it ended one.
-        pending: The method looks ahead and has no verdict yet: this is on the newest frame, and says nothing.
-            Its verdict comes later, in the order of the frames. Never True for an online method.
+        boundary: The boundary whose run this frame ended, if any.
+        pending: The method looks ahead, and the decision on this newest frame comes later, in the order of the
+            frames. Never True for an online method.
     """
 
     index: int
@@ -99,7 +99,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """A break in a source's clock or format, at which a detector starts anew.
+    """A break in a source's clock or format, at which a detector restarts.
 
     Attributes:
         number: 1 for the first break.
@@ -117,12 +117,12 @@ class Detection:
     """The result of `ongebd.detect`.
 
     Attributes:
-        boundaries: In the order in which they were decided.
+        boundaries: In the order of their decisions.
         decisions: One for each frame that the detector saw.
         duration: Seconds from the first frame to the end of the last decoded one.
         epochs: Breaks in the source's clock or format, usually none.
-        warnings: What a user ought to know of the source, one line each (frames that did not decode, say).
-        complete: False if the source broke off before its end (the network, say); `warnings` tells why.
+        warnings: Warnings about the source, one line each (frames that didn't decode, say).
+        complete: False if the source broke off before its end; `warnings` says why.
     """
 
     boundaries: list[Boundary]

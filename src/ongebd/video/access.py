@@ -32,7 +32,7 @@ _FORMATS: Final = (
     "png_pipe,ppm_pipe,psd_pipe,qoi_pipe,sgi_pipe,sunrast_pipe,tiff_pipe,webp_pipe,xbm_pipe,"
     "xpm_pipe,xwd_pipe"
 )
-# Sound alone: recognised, so that the refusal can say that there is no video.
+# Sound alone: recognised, so that the refusal can say that the video is missing.
 _SOUND: Final = "mp3,wav,flac,aac,ac3,eac3,aiff,caf,amr,ape,au,w64,wv,tta,dts"
 _PLAYLIST = "hls"
 PLAYLISTS: Final = (".m3u8", ".m3u")

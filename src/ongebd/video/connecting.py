@@ -131,7 +131,7 @@ class Rest:
 
 
 # While FFmpeg waits for a network, it asks PyAV ten times a second whether to go on, and PyAV compares its
-# module's clock with the source's time-out. There is no other way in: closing a container that is being read
+# module's clock with the source's time-out. Nothing else works: closing a container that is being read
 # crashes. So that module gets a clock that jumps beyond any time-out in a thread that must stop, or that may
 # wait no longer though bytes come. If a PyAV doesn't read its clock that way, a read ends at its time-out.
 

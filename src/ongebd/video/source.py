@@ -212,7 +212,7 @@ def pick_stream(
         notes: Gets a line if there were others to choose from.
 
     Raises:
-        SourceError: There is no such video stream, or no decoder for it, or its pictures are too large.
+        SourceError: The stream doesn't exist, can't be decoded, or has pictures that are too large.
     """
     videos = videos_of(container)
     if not videos:

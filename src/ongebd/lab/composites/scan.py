@@ -65,7 +65,7 @@ def read_clips(
         progress: Called before each clip with (number from 0, how many, name).
 
     Raises:
-        ConfigError: There is no clip, or two have one name.
+        ConfigError: There are no clips, or two have one name.
         LabelError: The labels or groups can't be read.
         SourceError: None of the clips can be used.
     """
@@ -96,7 +96,7 @@ def find_clips(paths: Sequence[Path | str]) -> dict[str, Path]:
     """The files, by name, in the order of the names.
 
     Raises:
-        ConfigError: A path doesn't exist, there is no video file, or two have one name.
+        ConfigError: A path doesn't exist, it has no video files, or two have one name.
     """
     found: dict[str, Path] = {}
     for path in map(Path, paths):
