@@ -22,7 +22,7 @@ help:
 demo:
 	@scripts/install.sh core
 	@test -n "$$VIDEO" -o -e $(CLIP) || $(PY) scripts/fetch_demo_clip.py $(CLIP)
-	@$(PY) -m ongebd detect --out demo-out --stem boundaries --format jsonl,csv,vtt --plot -- "$${VIDEO:-$(CLIP)}"
+	@$(PY) -m ongebd detect --out demo-out --stem boundaries --format jsonl,csv,vtt --plot --force -- "$${VIDEO:-$(CLIP)}"
 	@cat demo-out/boundaries.csv
 	@echo "The picture: demo-out/boundaries.png"
 

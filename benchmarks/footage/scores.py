@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ class Figure:
     def as_json(self) -> dict[str, Any]:
         """For the JSON."""
         value = None if np.isnan(self.value) else self.value
-        return {"value": value, "interval": None if self.interval is None else asdict(self.interval)}
+        return {"value": value, "interval": None if self.interval is None else self.interval._asdict()}
 
 
 @dataclass(frozen=True, eq=False)
