@@ -38,6 +38,7 @@ lint:
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(PY) -c "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())" --no-cache
+	$(PY) scripts/budget.py
 
 format:
 	@scripts/install.sh all

@@ -79,7 +79,8 @@ class Decision:
         ready: False during the cold start, when too few errors are known for a test.
         onset: Whether this frame is the first of a run of positive ones.
         boundary: The boundary whose run this frame ended, if any.
-        pending: The method looks ahead, and the decision on this newest frame comes later, in order. Never True for an online method.
+        pending: The method looks ahead, and the decision on this newest frame comes later. Never True
+            for an online method.
     """
 
     index: int
