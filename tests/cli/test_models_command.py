@@ -76,7 +76,7 @@ def test_it_needs_no_extra():
     [
         ("clock:soon", "clock:soon: give seconds after the colon"),
         ("clock:-1", "period must be a number of seconds above 0"),
-        ("window-mean:8", "window-mean takes nothing behind a colon"),
+        ("window-mean:8", "window-mean takes no argument after the colon"),
         ("estimator", "estimator needs trained weights"),
         ("magic", "unknown model 'magic'; known are clock"),
     ],

@@ -18,7 +18,7 @@ from ongebd.errors import OngebdError
 
 _NOTES = """Defaults are in brackets; some depend on the model.
 
-Exit status: 0; 2 if a source failed or broke off; 130 after Ctrl-C. Results until then are kept."""
+Exit status: 0 on success; 2 if a source failed or broke off; 130 after Ctrl-C. Results so far are kept."""
 
 app = App(
     name="ongebd",

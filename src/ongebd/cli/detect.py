@@ -89,7 +89,7 @@ def detect(
     stream
         Which video stream of a file with several, from 0; cover art does not count.
     source_fps
-        Frames per second of a source without timestamps (raw H.264, pictures). [--fps]
+        Frames per second of a source without timestamps (raw H.264, pictures). [--fps, else 25]
     device
         Where networks compute: cpu; cuda or cuda:N for a trained model; openvino (an extra), or
         openvino:bfloat16, which moves some boundaries: one in ten for the default model.

@@ -203,7 +203,7 @@ class AccessOption:
     """The largest picture that is decoded, in pixels."""
 
     private_network: Annotated[bool, Parameter(negative=())] = False
-    """Allow what web sources name (pieces of a playlist, redirects) to be on the private network."""
+    """Let playlists and redirects of web sources point to private addresses."""
 
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

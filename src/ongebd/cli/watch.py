@@ -118,7 +118,7 @@ class WatchOptions:
     """Frames per source that may wait for the model; beyond that the oldest are dropped."""
 
     source_fps: float | None = None
-    """Frames per second of a source without timestamps (raw H.264). [--fps]"""
+    """Frames per second of a source without timestamps (raw H.264). [--fps, else 25]"""
 
     device: str = "cpu"
     """Where the model computes: cpu, cuda or cuda:N."""

@@ -174,8 +174,8 @@ class Recipe:
 
 
 LEARNED = {
-    "immediate": "learned, on errors of many horizons and motion; looks nothing ahead",
-    "half-second": "the same with half a second looked ahead",
+    "immediate": "learned, on errors of many horizons and motion; no look-ahead",
+    "half-second": "the same with a look-ahead of 0.375 s",
 }
 """The learned models by name, with their summaries. Their weights are in the package."""
 

@@ -101,11 +101,11 @@ def _named(name: str, recipe: Recipe, threads: int, device: str, weights: Path |
     kind, colon, text = name.partition(":")
     argument = text if colon else None
     if argument is not None and recipe.argument is None:
-        raise ConfigError(f"{kind} takes nothing behind a colon")
+        raise ConfigError(f"{kind} takes no argument after the colon")
     if weights is not None:
-        raise ConfigError(f"{kind} has its weights; drop weights")
+        raise ConfigError(f"{kind} comes with its weights; drop --weights")
     if device != "cpu" and not recipe.on_gpu:
-        raise ConfigError(f"{kind} doesn't run on {device}; drop device")
+        raise ConfigError(f"{kind} doesn't run on {device}; drop --device")
     if argument is not None or recipe.extra is not None or recipe.trained_on is not None:
         recipe.method(recipe.defaults, argument, device)  # raises now for what can't be made later
     backbone = recipe.pictures or backbones.get(recipe.backbone_name, threads=threads)

@@ -25,7 +25,7 @@ RESNET50 = 23_508_032
 ESTIMATOR_PARAMETERS = 23_115_776
 """Of our anticipator's default shape on those features; a test holds the network to it."""
 
-# Chosen on 66 real clips rated by a model: see docs/calibration.md. Δ and L are the paper's; its τ of 1.5
+# Chosen on 66 real clips rated by a model: see docs/methods.md. Δ and L are the paper's; its τ of 1.5
 # belongs to a trained anticipator. The floor on the error keeps sensor noise and compression silent.
 UNTRAINED = StreamConfig(
     fps=24.0, tau=2.5, delta=21, window=8, warmup=8, min_std=0.004, min_error=0.02, min_gap=0.5, max_run=1.0

@@ -159,7 +159,7 @@ def _result_of(path: Path, source: str) -> bool:
         case ".png":
             return any(picture_title(name).encode() in head for name in names)
     others = (path.with_name(f"{path.stem}.{ending}") for ending in ("jsonl", "vtt", "png"))
-    own = head.startswith(f"{','.join(COLUMNS)}\n".encode())
+    own = path.suffix != ".csv" or head.startswith(f"{','.join(COLUMNS)}\n".encode())
     return own and any(_result_of(other, source) for other in others if other.is_file())
 
 

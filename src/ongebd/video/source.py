@@ -140,7 +140,7 @@ def check_source(source: object) -> None:
         raise SourceError(f"{getattr(source, 'name', 'a file')}: opened as text; open it with mode 'rb'")
     named = isinstance(source, str | os.PathLike) and isinstance(os.fspath(source), str)
     if named and not os.fspath(source):  # type: ignore[call-overload]
-        raise SourceError(f"the source is an empty text; {_SOURCES}")
+        raise SourceError(f"the source name is empty; {_SOURCES}")
     if not named and not callable(getattr(source, "read", None)):
         raise SourceError(f"can't read a source of type {type(source).__name__}; {_SOURCES}")
 

@@ -54,7 +54,7 @@ class BenchPlan:
         if self.video is not None:
             raise ConfigError("--video is read on the CPU; drop --device")
         if self.runtime != CPU_RUNTIMES[0]:
-            raise ConfigError(f"--runtime {self.runtime} is for the CPU; drop --device")
+            raise ConfigError(f"{self.runtime} runs on the CPU only; drop --device")
         if self.computes_in not in ("float32", "bfloat16", "float16"):
             raise ConfigError(
                 f"--precision must be float32, bfloat16 or float16 on a GPU, not {self.precision}"
