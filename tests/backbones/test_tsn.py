@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 import types
-from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +77,7 @@ def test_what_a_training_framework_left_in_the_file_does_not_matter_and_is_not_r
             return Path.write_text, (tmp_path / "trapped", "it was run")
 
     checkpoint = checkpoint_of(network_state, 400)
-    checkpoint["message_hub"] = {"log_scalars": {"loss": HistoryBuffer(), "recent": deque([1.0], maxlen=3)}}
+    checkpoint["message_hub"] = {"log_scalars": {"loss": HistoryBuffer()}}
     torch.save(checkpoint, tmp_path / "tsn.pth")
     torch.save(checkpoint | {"more": Trap()}, tmp_path / "trap.pth")
     monkeypatch.delitem(sys.modules, module.__name__)
