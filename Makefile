@@ -27,10 +27,10 @@ demo:
 	@echo "The picture: demo-out/boundaries.png"
 
 test: lint
-	$(PY) -m pytest -m "not slow" $(TEST_ARGS)
+	$(PY) -m pytest -n 2 --dist loadfile -m "not slow" $(TEST_ARGS)
 
 test-slow: lint
-	$(PY) -m pytest $(TEST_ARGS)
+	$(PY) -m pytest -n 2 --dist loadfile $(TEST_ARGS)
 
 lint:
 	@scripts/install.sh all

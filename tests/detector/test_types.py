@@ -81,7 +81,7 @@ def test_a_time_is_a_number(detector, bad):
     assert stream.update_feature(FEATURE, np.float32(0)).index == 0
 
 
-@pytest.mark.parametrize("bad", [None, "abc", {}, [["a"]], object()], ids=str)
+@pytest.mark.parametrize("bad", [None, "abc", {}, [["a"]], pytest.param(object(), id="object")], ids=str)
 def test_a_feature_is_an_array_of_numbers(detector, bad):
     with pytest.raises(FeatureError, match=r"frame 0 at 0\.000 s: the feature"):
         detector().update_feature(bad, 0)

@@ -105,7 +105,7 @@ def _named(name: str, recipe: Recipe, threads: int, device: str, weights: Path |
     if weights is not None:
         raise ConfigError(f"{kind} comes with its weights; drop --weights")
     if device != "cpu" and not recipe.on_gpu:
-        raise ConfigError(f"{kind} doesn't run on {device}; drop --device")
+        raise ConfigError(f"{kind} doesn't run on {device}; drop device")
     if argument is not None or recipe.extra is not None or recipe.trained_on is not None:
         recipe.method(recipe.defaults, argument, device)  # raises now for what can't be made later
     backbone = recipe.pictures or backbones.get(recipe.backbone_name, threads=threads)
