@@ -41,11 +41,11 @@ def list_() -> int:
     from ongebd.lab.experiments.catalogue import EXPERIMENTS
 
     rows = [
-        (name, experiment.title + ("" if experiment.paper else " (not in the paper)"), experiment.asks)
+        (name, f"{experiment.title}{'' if experiment.paper else ' (not in the paper)'}. {experiment.asks}")
         for name, experiment in EXPERIMENTS.items()
     ]
     print_tables(
-        [Table("", ("name", "table", "what it asks"), rows)],
+        [Table("", ("", ""), rows)],
         "`ongebd experiment list --help` shows the layout of the data sets",
     )
     return 0

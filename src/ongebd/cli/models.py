@@ -14,6 +14,8 @@ from rich.table import Table
 from ongebd.detector.models import DEFAULT_MODEL
 from ongebd.detector.recipes import catalogue
 
+_WIDE = 150  # columns of a terminal that has room for all facts
+
 
 def models(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     """List the methods: parameters, latency, licence, and what each was trained on.
@@ -30,14 +32,28 @@ def models(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     if json:
         print(writer.dumps(methods, indent=2, ensure_ascii=False))  # noqa: T201
         return 0
+    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    names = (
+        "name",
+        "parameters",
+        "with ResNet-50",
+        "latency",
+        "licence",
+        "trained on",
+        "needs",
+        "what it is",
+    )
+    shown = range(len(names)) if console.width >= _WIDE else (0, len(names) - 1)
     table = Table(box=None, pad_edge=False)
-    for name in ("name", "parameters", "with ResNet-50", "latency"):
-        table.add_column(name, justify="left" if name == "name" else "right", no_wrap=True)
-    for name in ("licence", "trained on", "needs", "what it is"):
-        table.add_column(name, no_wrap=name == "needs")
+    for place in shown:
+        right, fixed = 0 < place < 4, place < 4 or names[place] == "needs"
+        table.add_column(names[place], justify="right" if right else "left", no_wrap=fixed)
     for each in methods:
-        table.add_row(*_cells(each))
-    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+        cells = _cells(each)
+        table.add_row(*(cells[place] for place in shown))
+    console.print(table)
+    if len(shown) == 2:
+        console.print(f"Parameters, latency, licence and training data: --json, or {_WIDE} columns")
     return 0
 
 

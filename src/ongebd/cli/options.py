@@ -23,7 +23,7 @@ from cyclopts import (
 from cyclopts.help.formatters import DefaultFormatter
 
 from ongebd.cli.terminal import say
-from ongebd.common.settings import MAX_PIXELS
+from ongebd.common import MAX_PIXELS
 from ongebd.errors import ConfigError, MissingExtraError, OngebdError, os_errors
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import types
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from functools import cache
 from math import isfinite
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -17,9 +16,6 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from ongebd.errors import ConfigError, a_number, a_whole_number, shown
 
 Settings = TypeVar("Settings", bound=Any)
-
-MAX_PIXELS = 2**26
-"""The largest picture that is decoded by default: 8192 × 8192."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +72,8 @@ def changed(settings: Settings, changes: Mapping[str, Any], where: str = "") -> 
     read = {}
     for name, value in changes.items():
         if name not in hints:
+            from difflib import get_close_matches
+
             close = get_close_matches(name, hints, n=1)
             hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(hints)}"
             raise ConfigError(f"{where}unknown setting {name!r}: {hint}")

@@ -43,6 +43,7 @@ def read_predictions(path: Path | str, *, unit: Unit = "seconds") -> PredictionS
     suffix = path.suffix.lower()
     with os_errors(path, "check the path", LabelError):
         folder = path.is_dir()
+        path.stat()  # raises if it doesn't exist
     if folder or suffix == ".jsonl":
         if unit == "frames":
             raise LabelError(f"{path}: our JSONL is in seconds; leave out --unit frames")

@@ -175,7 +175,7 @@ class Recipe:
 
 LEARNED = {
     "immediate": "learned, on errors of many horizons and motion; no look-ahead",
-    "half-second": "the same with a look-ahead of 0.375 s",
+    "half-second": "like immediate, with a look-ahead of 0.375 s",
 }
 """The learned models by name, with their summaries. Their weights are in the package."""
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from ongebd.backbones.pipeline import frame_features
-from ongebd.common.settings import MAX_PIXELS
+from ongebd.common import MAX_PIXELS
 from ongebd.detector.config import StreamConfig, asked_for
 from ongebd.detector.model import Model
 from ongebd.detector.models import DEFAULT_MODEL, load

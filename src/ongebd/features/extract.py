@@ -17,7 +17,8 @@ import numpy as np
 
 from ongebd.backbones import Backbone
 from ongebd.backbones.pipeline import frame_features
-from ongebd.common.settings import MAX_PIXELS, Range, check_fields
+from ongebd.common import MAX_PIXELS
+from ongebd.common.settings import Range, check_fields
 from ongebd.common.text import public_name
 from ongebd.errors import ConfigError, FeatureError, SourceError
 from ongebd.features.failures import Failure, Failures

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ongebd.common.settings import MAX_PIXELS
+from ongebd.common import MAX_PIXELS
 from ongebd.common.text import HIDDEN, printable, public_name, shortened, spoken_name
 from ongebd.detector import Model, Seen, SourceRun, StreamConfig
 from ongebd.detector.models import runtime_of

@@ -15,7 +15,8 @@ from typing import Annotated, Any, BinaryIO
 
 import av.container.core
 
-from ongebd.common.settings import MAX_PIXELS, Range, check_fields
+from ongebd.common import MAX_PIXELS
+from ongebd.common.settings import Range, check_fields
 
 OPEN_TIMEOUT = 10.0
 READ_TIMEOUT = 30.0

@@ -21,7 +21,7 @@ from av.container import InputContainer
 from av.stream import Disposition
 from av.video.stream import VideoStream
 
-from ongebd.common.settings import MAX_PIXELS
+from ongebd.common import MAX_PIXELS
 from ongebd.common.text import STANDARD_INPUT, public_name, spoken_name
 from ongebd.errors import OngebdError, SourceError
 from ongebd.video.access import (

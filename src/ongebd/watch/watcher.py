@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Self
 
-from ongebd.common.settings import MAX_PIXELS
+from ongebd.common import MAX_PIXELS
 from ongebd.common.text import public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL, Model
