@@ -114,7 +114,7 @@ def draw(scene: Scene) -> Figure:
             loc="lower center",
             bbox_to_anchor=((LEFT + RIGHT) / 2, 0.005),
             bbox_transform=figure.transFigure,
-            ncols=4,
+            ncols=5,
             frameon=False,
             fontsize=12,
             borderpad=0.0,
