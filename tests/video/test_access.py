@@ -191,3 +191,8 @@ def test_pictures_have_a_largest_size(
     assert frames(clip, connecting=Connecting(max_pixels=96 * 64)) == 3
     with pytest.raises(SourceError, match=r"too large \(96x64\); --max-pixels raises the limit"):
         frames(clip, connecting=Connecting(max_pixels=96 * 64 - 1))
+
+
+def test_an_unknown_host_is_told_in_words() -> None:
+    with pytest.raises(SourceError, match=r"can't open: (?!Unknown error)[A-Z][a-z]+ .*; check the address"):
+        frames("http://nosuch.invalid/x.ts")

@@ -96,7 +96,8 @@ class Gate:
         try:
             server_reader, server_writer = await self._connect(granted, host, port)
         except OSError as problem:
-            granted.failure = os.strerror(problem.errno) if problem.errno else str(problem)
+            number = problem.errno or 0  # an unknown host has one below 0, which the system can't name
+            granted.failure = os.strerror(number) if number > 0 else problem.strerror or str(problem)
             writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             return
         try:
@@ -123,16 +124,15 @@ class Gate:
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         allowed = [ip for where in found if granted.allows(host, port, ip := str(where[4][0]))]
+        failure: OSError = PermissionError(f"may not reach {host}:{port}")
         if not allowed:
             granted.refused.append(f"{host}:{port}")
-            raise PermissionError(f"may not reach {host}:{port}")
-        for last, address in enumerate(allowed, 1 - len(allowed)):
+        for address in allowed:
             try:
                 return await asyncio.open_connection(address, port)
-            except OSError:
-                if last == 0:
-                    raise
-        raise AssertionError("unreachable")
+            except OSError as problem:
+                failure = problem
+        raise failure
 
     def _pass_of(self, headers: list[str]) -> Pass | None:
         for header in headers:
