@@ -49,7 +49,7 @@ _tokens: list[str] = []
 def with_help(tokens: Sequence[str]) -> list[str]:
     """The command line as cyclopts takes it; it's remembered for `ShortHelp`.
 
-    `--help-all` becomes `--help`, and what names a file is no option.
+    `--help-all` becomes `--help`, and a token that names a file isn't an option.
     """
     end = tokens.index("--") if "--" in tokens else len(tokens)
     # A name that a shell's glob gives may begin with -, as YouTube's ids do.
