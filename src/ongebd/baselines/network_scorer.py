@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from ongebd.backbones.torch_backbone import computing_threads
@@ -47,6 +48,15 @@ class NetworkScorer:
             logit, self._state = self.network.step(given[None], self._state)
         first, self._first = self._first, False
         return None if first else float(logit.float().sigmoid()[0])
+
+    @torch.inference_mode()
+    def probabilities(self, features: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """Those of all frames of a stream, (T, D) → (T,), in one call; the first one ends nothing."""
+        given = torch.from_numpy(features).to(self._device, self._dtype)
+        with computing_threads(self._threads, self._device):
+            logits = self.network(given[None])[0]
+        result: npt.NDArray[np.float64] = logits.float().sigmoid().double().cpu().numpy()
+        return result
 
     def flush(self) -> list[float | None]:
         """Nothing is held back."""

@@ -44,6 +44,7 @@ def detect(
     /,
     *,
     listed: Listed = None,
+    store: Path | None = None,
     out: Annotated[Path | None, Parameter(alias="-o")] = None,
     format: Annotated[str | None, Parameter(alias="-f")] = None,  # noqa: A002
     plot: Annotated[bool, Parameter(negative=())] = False,
@@ -73,6 +74,9 @@ def detect(
         may begin with -.
     listed
         File with more sources, one per line.
+    store
+        Instead of sources: a store of `ongebd extract`, whose videos are not decoded again. Needs --out. With
+        --workers N in N processes. [one per processor]
     out
         Folder for the results.
     format
@@ -102,8 +106,27 @@ def detect(
     force
         Overwrite files in --out also if they aren't results of the same source.
     """
-    sources = checked_sources("detect", sources, listed)
     where = where or ClusterOption()
+    if store is not None:
+        from ongebd.cli.detect_store import detect_store
+
+        used = {
+            "a source": sources,
+            "--list": listed,
+            "--stem": stem,
+            "--stream": stream,
+            "--source-fps": source_fps,
+            "--cluster": where.cluster,
+            "--plot": plot or None,
+        }
+        for name, value in used.items():
+            if value is not None:
+                raise ConfigError(f"--store takes stored features: drop {name}")
+        formats = _formats(format, plot=False, to_files=True)
+        return detect_store(
+            store, model, config, out, formats, device, where.workers, force=force, quiet=quiet
+        )
+    sources = checked_sources("detect", sources, listed)
     where.check(sources, device)
     many = len(sources) > 1
     formats = _formats(format, plot=plot, to_files=out is not None)

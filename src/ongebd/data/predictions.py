@@ -123,7 +123,9 @@ class _Run:
 
     @property
     def stem(self) -> str:
-        """The stem of the source (a path or a URL), or else of the file."""
+        """The id in the header, or else the stem of the source (a path or a URL), or else of the file."""
+        if isinstance(name := self.header.get("id"), str) and name:
+            return name
         source = self.header.get("source")
         if not isinstance(source, str) or not source.strip():
             return self.path.stem

@@ -33,6 +33,7 @@ class Model:
         method: Makes a stream's anticipator or scorer.
         error: The error of an anticipator.
         threshold_at: From a sensitivity to the threshold of the head, where there is such a table.
+        learned: Whether it was trained, so that it suits one backbone and one rate.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Model:
     method: Method
     error: ErrorFunction = cosine_error
     threshold_at: Callable[[float], float] | None = None
+    learned: bool = True
     _loading: Callable[[], Model] | None = field(default=None, init=False, repr=False, compare=False)
 
     def loaded_by(self, loading: Callable[[], Model]) -> Self:

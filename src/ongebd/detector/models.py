@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from ongebd import backbones
+from ongebd.backbones import Backbone
 from ongebd.detector.model import LEARNED, Model, Recipe, learned_recipe
 from ongebd.errors import ConfigError, a_whole_number, shown
 
@@ -28,6 +29,7 @@ def load(
     threads: int = 1,
     device: str = "cpu",
     weights: Path | str | None = None,
+    backbone: Backbone | None = None,
 ) -> Model:
     """Load a model by name, or a trained one from its folder.
 
@@ -40,6 +42,8 @@ def load(
             the CPU with OpenVINO.
         weights: The checkpoint of a trained model's backbone, where it is not in our wheel and not
             downloaded automatically.
+        backbone: Used instead of the model's own: what gives the features of a store, say. A trained model
+            takes only the backbone that it was trained on.
 
     Raises:
         ConfigError: The model is unknown, its folder is damaged, or it can't run on that device.
@@ -50,12 +54,14 @@ def load(
         raise ConfigError(f"a model is a name or a folder, not {name!r}; see: ongebd models")
     a_whole_number("threads", threads)
     runtime, precision = runtime_of(device)
-    model = _loaded(text, threads, "cpu" if runtime else device, weights)
+    model = _loaded(text, threads, "cpu" if runtime else device, weights, backbone)
     if precision is not None:
         from ongebd.detector.openvino import on_openvino
 
         model = on_openvino(model, precision, threads)
-    return model.loaded_by(partial(load, text, threads=threads, device=device, weights=weights))
+    return model.loaded_by(
+        partial(load, text, threads=threads, device=device, weights=weights, backbone=backbone)
+    )
 
 
 def runtime_of(device: str) -> tuple[str, str] | tuple[None, None]:
@@ -70,24 +76,26 @@ def runtime_of(device: str) -> tuple[str, str] | tuple[None, None]:
     return kind, precision if colon else "float32"
 
 
-def _loaded(name: str, threads: int, device: str, weights: Path | str | None) -> Model:
+def _loaded(
+    name: str, threads: int, device: str, weights: Path | str | None, backbone: Backbone | None
+) -> Model:
     kind, colon, argument = name.partition(":")
     if kind in LEARNED:
-        return _named(name, learned_recipe(kind), threads, device, weights)
+        return _named(name, learned_recipe(kind), threads, device, weights, backbone)
 
     from ongebd.detector.recipes import RECIPES, TRAINABLE
     from ongebd.detector.trained import load_trained
 
     if kind in RECIPES:
-        return _named(name, RECIPES[kind], threads, device, weights)
+        return _named(name, RECIPES[kind], threads, device, weights, backbone)
     if kind in TRAINABLE and (colon or not _is_folder(name)):
         if not argument:
             raise ConfigError(f"{kind} needs trained weights: train it, then name {kind}:FOLDER")
-        return load_trained(Path(argument), threads, device, weights, kind)
+        return load_trained(Path(argument), threads, device, weights, kind, backbone)
     if not _is_folder(name):
         known = ", ".join(model_names())
         raise ConfigError(f"unknown model {shown(name)}; known are {known}, and folders of trained models")
-    return load_trained(Path(name), threads, device, weights)
+    return load_trained(Path(name), threads, device, weights, backbone=backbone)
 
 
 def _is_folder(name: str) -> bool:
@@ -97,7 +105,14 @@ def _is_folder(name: str) -> bool:
         return False
 
 
-def _named(name: str, recipe: Recipe, threads: int, device: str, weights: Path | str | None) -> Model:
+def _named(
+    name: str,
+    recipe: Recipe,
+    threads: int,
+    device: str,
+    weights: Path | str | None,
+    given: Backbone | None,
+) -> Model:
     kind, colon, text = name.partition(":")
     argument = text if colon else None
     if argument is not None and recipe.argument is None:
@@ -109,6 +124,11 @@ def _named(name: str, recipe: Recipe, threads: int, device: str, weights: Path |
     if argument is not None or recipe.extra is not None or recipe.trained_on is not None:
         recipe.method(recipe.defaults, argument, device)  # raises now for what can't be made later
     backbone = recipe.pictures or backbones.get(recipe.backbone_name, threads=threads)
+    learned = recipe.parameters > 0 or recipe.pictures is not None
+    if given is not None:
+        if learned and given.identity != backbone.identity:
+            raise ConfigError(f"{kind} looks at {backbone.identity}, not at {given.identity}")
+        backbone = given
     return Model(
         name,
         recipe.summary,
@@ -116,4 +136,5 @@ def _named(name: str, recipe: Recipe, threads: int, device: str, weights: Path |
         recipe.defaults,
         lambda config: recipe.method(config, argument, device),
         threshold_at=recipe.threshold_at,
+        learned=learned,
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,6 +90,7 @@ def load_trained(
     device: str = "cpu",
     weights: Path | str | None = None,
     wanted: str | None = None,
+    backbone: Backbone | None = None,
 ) -> Model:
     """A trained model with the backbone that it was trained on.
 
@@ -98,26 +100,31 @@ def load_trained(
         device: A torch device.
         weights: The backbone's checkpoint, where it needs one.
         wanted: The method that the folder must hold; None: any.
+        backbone: Used instead of loading one. The network then computes many frames in one call, with torch.
     """
     about = read_about(folder)
     found = str(_read(folder / SHAPE_FILE).get("method", ESTIMATOR))
     if wanted is not None and found != wanted:
         raise ConfigError(f"{folder}: holds the weights of {found}, not of {wanted}")
-    name = folder.resolve().name
+    whole = folder.resolve()
+    name = whole.parent.name if whole.name == "model" else whole.name  # OUT/model of `ongebd train --out OUT`
     error: ErrorFunction = cosine_error
     if found == ESTIMATOR:
         shape = read_shape(folder)
         dim, error = shape.dim, ERRORS[shape.metric]
-        method = _anticipating(folder, name, shape.window, threads, device)
+        by_onnx = device == "cpu" and (backbone is None or find_spec("torch") is None)
+        method = _anticipating(folder, name, shape.window, threads, device, by_onnx)
     else:
         dim, method = _baseline(folder, name, threads, device)
-    backbone = _backbone(folder, about.backbone, dim, threads, device, weights)
+    if backbone is None:
+        backbone = _backbone(folder, about.backbone, threads, device, weights)
+    _check_backbone(folder, about.backbone, dim, backbone)
     return Model(name, about.summary, backbone, about.settings, method, error)
 
 
-def _anticipating(folder: Path, name: str, window: int, threads: int, device: str) -> Method:
+def _anticipating(folder: Path, name: str, window: int, threads: int, device: str, by_onnx: bool) -> Method:
     anticipator: Anticipator
-    if device == "cpu" and (folder / ONNX_FILE).is_file():
+    if by_onnx and (folder / ONNX_FILE).is_file():
         anticipator = OnnxAnticipator(folder / ONNX_FILE, name, window, threads)
     else:
         import_extra("torch", "train")
@@ -146,23 +153,26 @@ def _baseline(folder: Path, name: str, threads: int, device: str) -> tuple[int, 
     return network.shape.dim, lambda _config: NetworkScorer(network, name, threads)
 
 
-def _backbone(
-    folder: Path, identity: str, dim: int, threads: int, device: str, weights: Path | str | None
-) -> Backbone:
+def _backbone(folder: Path, identity: str, threads: int, device: str, weights: Path | str | None) -> Backbone:
     name = identity.split("@")[0]
     if name not in backbones.names():
         known = ", ".join(backbones.names())
         raise ConfigError(f"{folder}: was trained on features of {identity!r}; known backbones are {known}")
     place = device if backbones.takes_device(name) else "cpu"
-    backbone = backbones.get(name, threads=threads, weights=weights, device=place)
-    if "@" in identity and backbone.identity != identity:
+    return backbones.get(name, threads=threads, weights=weights, device=place)
+
+
+def _check_backbone(folder: Path, identity: str, dim: int, backbone: Backbone) -> None:
+    """Refuse features on which the model wasn't trained."""
+    if identity not in (backbone.identity, backbone.identity.partition("@")[0]):
         raise ConfigError(
-            f"{folder}: was trained on features of {identity}, but the backbone here is {backbone.identity};"
+            f"{folder}: was trained on features of {identity}, but these are of {backbone.identity};"
             " extract and train again"
         )
     if backbone.dim != dim:
-        raise ConfigError(f"{folder}: takes features of {dim} numbers, but {name} gives {backbone.dim}")
-    return backbone
+        raise ConfigError(
+            f"{folder}: takes features of {dim} numbers, but {backbone.name} gives {backbone.dim}"
+        )
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from ongebd.estimator.anticipation import full_window
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
 from ongebd.types import Feature
 
+_WINDOWS = 512  # in one call
+
 
 class TorchAnticipator:
     """The anticipator in a folder that `ongebd train` wrote. It keeps no state; share it freely.
@@ -39,6 +41,17 @@ class TorchAnticipator:
         with computing_threads(self._threads, self.device):
             result: Feature = self.model(whole[None])[0, -1].float().cpu().numpy()
         return result
+
+    @torch.inference_mode()
+    def anticipate_run(self, features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """What comes after each window of a run of features: (F, D) with F ≥ L → (F − L + 1, D)."""
+        out = np.empty((len(features) - self.window + 1, features.shape[1]), np.float32)
+        with computing_threads(self._threads, self.device):
+            for first in range(0, len(out), _WINDOWS):
+                part = features[first : first + _WINDOWS + self.window - 1]
+                given = torch.from_numpy(part).to(self.device)
+                out[first : first + _WINDOWS] = self.model(given[None])[0].float().cpu().numpy()
+        return out
 
 
 def load_anticipator(folder: Path) -> ConsistentEventAnticipator:

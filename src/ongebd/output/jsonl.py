@@ -81,7 +81,7 @@ def header_record(header: RunHeader) -> Record:
         "height": header.height,
         "settings": {name: _setting(value) for name, value in header.settings.items()},
     }
-    chosen = {"runtime": header.runtime, "precision": header.precision}
+    chosen = {"runtime": header.runtime, "precision": header.precision, "id": header.id}
     return record | {name: value for name, value in chosen.items() if value is not None}
 
 

@@ -28,10 +28,11 @@ class RunHeader:
         model: Name of the model.
         settings: The detector's settings: `fps` (per second), `tau` (standard deviations) and so on.
         width: Width of an upright frame, pixels.
-        height: Height of an upright frame, pixels.
+        height: Height of an upright frame, pixels; both are 0 for stored features.
         version: Version of ongebd.
         runtime: The runtime of the networks if the user chose one, else None.
         precision: The number format of the networks if the user chose one, else None.
+        id: The video's, where it has another one than its source's name.
     """
 
     source: str
@@ -42,6 +43,7 @@ class RunHeader:
     version: str
     runtime: str | None = None
     precision: str | None = None
+    id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

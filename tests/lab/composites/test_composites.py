@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ongebd.cli import main
+from ongebd.common.processes import side_by_side
 from ongebd.data import read_labels
 from ongebd.errors import ConfigError, LabelError, OngebdError, SourceError
 from ongebd.lab.composites import (
@@ -34,7 +35,6 @@ from ongebd.lab.composites import (
 from ongebd.lab.composites.clips import Clip, ClipLibrary, Shot
 from ongebd.lab.composites.grouping import parted
 from ongebd.lab.composites.plan import VideoPlan
-from ongebd.lab.composites.workers import side_by_side
 from ongebd.video import VideoReader
 
 Maker = Callable[..., Any]

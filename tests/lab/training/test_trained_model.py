@@ -38,7 +38,7 @@ def change(file: Path, **values: object) -> None:
 
 def test_it_streams_on_the_cpu_with_its_own_settings(folder: Path) -> None:
     model = ongebd.load(str(folder))
-    assert model.name == "model"
+    assert model.name == "out", "the folder of the training"
     assert "trained on 8 videos" in model.summary
     about = json.loads((folder / "ongebd.json").read_text())
     detector = model.stream()

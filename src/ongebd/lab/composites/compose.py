@@ -10,6 +10,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+from ongebd.common.processes import side_by_side
 from ongebd.common.writing import write_whole
 from ongebd.errors import ConfigError, OngebdError, os_errors
 from ongebd.lab.composites.clips import ClipLibrary
@@ -20,7 +21,6 @@ from ongebd.lab.composites.plan import VideoPlan
 from ongebd.lab.composites.planner import plan_videos
 from ongebd.lab.composites.records import CompositeVideo, composite_of, write_records, write_text
 from ongebd.lab.composites.render import render
-from ongebd.lab.composites.workers import side_by_side
 
 _WRITE_EVERY = 2.0  # seconds between two writes of the labels
 

@@ -1,4 +1,4 @@
-"""Several processes that make videos side by side.
+"""Several processes that work side by side, each on whole tasks.
 
 Not `concurrent.futures`: its pool can't be stopped immediately, and may wait forever when it is interrupted.
 """
