@@ -11,7 +11,7 @@ import pytest
 
 from ongebd.cli import main
 from ongebd.cli.options import checked_sources
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, SourceError
 from ongebd.features import FeatureStore
 
 
@@ -90,3 +90,58 @@ def test_a_list_that_cannot_be_read_or_names_nothing_is_refused_in_one_line(
     assert main([command, "--list", str(tmp_path / "empty.txt"), *out]) == 2
     assert capsys.readouterr().err.startswith("ongebd: no source:")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def videos(
+    tmp_path: Path, make_video: Callable[..., Path], make_numbered: Callable[..., list[np.ndarray]]
+) -> Path:
+    """Videos in a folder and below it, beside what isn't one."""
+    folder = tmp_path / "videos"
+    names = ["b.mp4", "a.MP4", "class 1/c.mkv", "class 1/deep/d.avi", ".hidden/e.mp4", "._f.mp4"]
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        make_video(tmp_path / "made.mp4", make_numbered(4), rate=24).rename(folder / name)
+    for other in ("list.csv", "a.jpg", "notes.txt"):
+        (folder / other).write_text("x")
+    return folder
+
+
+def test_a_folder_stands_for_its_videos_and_those_below(videos: Path, tmp_path: Path) -> None:
+    found = ["a.MP4", "b.mp4", "class 1/c.mkv", "class 1/deep/d.avi"]
+    wanted = [str(videos / name) for name in found]
+    assert checked_sources("detect", [str(videos)]) == wanted
+    assert checked_sources("detect", ["x.mp4", str(videos), "-"]) == ["x.mp4", *wanted, "-"]
+    (tmp_path / "list.txt").write_text(f"{videos}\n")
+    assert checked_sources("extract", None, tmp_path / "list.txt") == wanted
+    assert checked_sources("watch", [str(videos)]) == [str(videos)], "watch takes live sources"
+    assert main(["extract", str(videos), "--out", str(tmp_path / "store"), "-q"]) == 0
+    assert FeatureStore.open(tmp_path / "store").ids() == ["a", "b", "c", "d"]
+    assert main(["detect", str(videos), "-m", "window-mean", "--out", str(tmp_path / "found"), "-q"]) == 0
+    assert sorted(path.name for path in (tmp_path / "found").iterdir()) == [f"{n}.jsonl" for n in "abcd"]
+
+
+def test_a_folder_of_pictures_is_one_source(tmp_path: Path) -> None:
+    folder = tmp_path / "frames"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"{number}.png").write_bytes(b"\x89PNG")
+    assert checked_sources("detect", [str(folder)]) == [str(folder)]
+    (folder / "preview.mp4").write_bytes(b"x")
+    with pytest.raises(SourceError, match="holds pictures and videos; name its videos, or its pictures by"):
+        checked_sources("detect", [str(folder)])
+    for number in range(3):
+        (folder / f"{number}.mp4").write_bytes(b"x")
+    assert len(checked_sources("detect", [str(folder)])) == 4, "thumbnails are fewer than the videos"
+
+
+def test_a_folder_without_videos_is_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty" / "below").mkdir(parents=True)
+    (tmp_path / "empty" / "notes.txt").write_text("x")
+    for command in (["detect"], ["extract", "--out", str(tmp_path / "store")]):
+        assert main([*command, str(tmp_path / "empty")]) == 2
+        shown = capsys.readouterr().err
+        assert "empty: no video in this folder or below it (.3gp, .avi, " in shown
+        assert shown.count("\n") == 1

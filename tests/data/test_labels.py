@@ -286,3 +286,11 @@ def test_too_deep_or_too_large_values_are_named(tmp_path: Path) -> None:
         with pytest.raises(LabelError) as refused:
             read_labels(write(tmp_path, name, content))
         assert complaint in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["id\na\nb c\n", "a\nb c\n", "video_id,frames\na,3\nb c,4\n", "\ufeffa,3\nb c,4"]
+)
+def test_a_list_of_ids_may_lack_the_line_that_names_its_column(tmp_path: Path, text: str) -> None:
+    (tmp_path / "ids.csv").write_text(text, encoding="utf-8")
+    assert read_ids(tmp_path / "ids.csv") == ["a", "b c"]

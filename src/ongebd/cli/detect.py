@@ -70,8 +70,8 @@ def detect(
     Parameters
     ----------
     sources
-        Files, folders of pictures, URLs (http, rtsp, …), camera:N, or - for standard input. After -- a name
-        may begin with -.
+        Files, folders (all videos in them and below; pictures are one video), URLs (http, rtsp, …),
+        camera:N, or - for standard input. After -- a name may begin with -.
     listed
         File with more sources, one per line.
     store

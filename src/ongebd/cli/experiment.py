@@ -61,6 +61,9 @@ class RunOption:
     clips: Annotated[list[Path] | None, Parameter(consume_multiple=True, negative=())] = None
     """Instead of --data: folders of clips for composites."""
 
+    ids: Path | None = None
+    """CSV file whose first column lists the test videos to score; the others are left out. With --data."""
+
     out: Annotated[Path, Parameter(alias="-o")] = Path("experiments")
     """Folder for report.md, report.html, results.json, tables/*.tex and figures."""
 
@@ -112,6 +115,8 @@ def _run(names: Sequence[str], option: RunOption) -> int:
     scale = scale_of(option.scale, option.seeds)
     if (option.data is None) == (not option.clips):
         raise ConfigError("use either --data with the paper's data sets or --clips with folders of clips")
+    if option.ids is not None and option.data is None:
+        raise ConfigError("--ids lists videos of the paper's data sets; add --data, or drop --ids")
     with training_extra():
         from ongebd.lab.experiments.session import run_experiments
     with Progress(quiet=option.quiet) as progress:
@@ -119,6 +124,7 @@ def _run(names: Sequence[str], option: RunOption) -> int:
             names,
             data=option.data,
             clips=option.clips or [],
+            ids=option.ids,
             out=option.out,
             work=option.work or option.out / "work",
             scale=scale,

@@ -60,7 +60,7 @@ def extract(
     Parameters
     ----------
     sources
-        Video files or URLs. After -- a name may begin with -.
+        Video files, folders (for all videos in them and below), or URLs. After -- a name may begin with -.
     listed
         File with more sources, one per line.
     out

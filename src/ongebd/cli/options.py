@@ -162,7 +162,7 @@ def training_extra() -> Iterator[None]:
 
 
 Sources = Annotated[list[str], Parameter(allow_leading_hyphen=True, negative=())]
-"""Files, URLs, cameras, and `-` for standard input; see `checked_sources`."""
+"""Files, folders, URLs, cameras, and `-` for standard input; see `checked_sources`."""
 
 Listed = Annotated[Path | None, Parameter(name="--list")]
 """A file with one source per line."""
@@ -171,8 +171,8 @@ Listed = Annotated[Path | None, Parameter(name="--list")]
 def checked_sources(command: str, sources: Sequence[str] | None, listed: Path | None = None) -> list[str]:
     """The sources of the command line, then those of a file without its empty lines.
 
-    Refuses no source, an empty one, standard input twice, and a misspelt option taken for a source. All
-    pictures of a folder, named one by one, are one source.
+    Refuses no source, an empty one, standard input twice, and a misspelt option taken for a source. A folder
+    stands for its videos; all pictures of a folder, named one by one, are one source.
     """
     named = list(sources or ())
     if listed is not None:
@@ -188,7 +188,7 @@ def checked_sources(command: str, sources: Sequence[str] | None, listed: Path | 
             raise ConfigError("a source is empty; name a video file, a URL, or - for standard input")
         if source.startswith("-") and source != "-" and not _is_file(source):
             raise ConfigError(f"unknown option, or no such file: {source} {advice}")
-    if command == "watch" or len(named) == 1:
+    if command == "watch" or (len(named) == 1 and not os.path.isdir(named[0])):  # noqa: PTH112
         return named
     from ongebd.video.stills import gathered  # here, because PyAV is slow to import
 

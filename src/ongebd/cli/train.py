@@ -56,7 +56,8 @@ def train(
     seed
         Seed of the weights and the order.
     set
-        Another setting, as NAME=VALUE; can be repeated. docs/training.md lists them.
+        Another setting, as NAME=VALUE; can be repeated. docs/training.md lists them; the paper's letters
+        K, L, N (layers), Δ, τ and α work too.
     resume
         Continue from the checkpoint in --out. The result equals that of an uninterrupted training.
     quiet
@@ -85,6 +86,17 @@ def train(
     return 0
 
 
+SYMBOLS = {
+    "K": "region",
+    "L": "window",
+    "N": "layers",
+    "α": "alpha",
+    "Δ": "delta",
+    "τ": "tau",
+}
+"""The paper's letters for settings; N is the usual one for the number of layers."""
+
+
 class _Watcher:
     """Passes what a training reports to the progress bar."""
 
@@ -104,7 +116,8 @@ def _assignments(texts: list[str]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals:
             raise ConfigError(f"--set {text}: use NAME=VALUE, such as residual=true")
-        pairs[name.strip().replace("-", "_")] = value.strip()
+        name = name.strip()
+        pairs[SYMBOLS.get(name, name.replace("-", "_"))] = value.strip()
     return pairs
 
 

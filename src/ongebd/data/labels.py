@@ -74,12 +74,19 @@ def min_consistency_of(dataset: str) -> float | None:
     return 0.3 if dataset == "kinetics-gebd" else None
 
 
+_ID_COLUMNS = {"id", "ids", "video", "video_id", "youtube_id", "name", "instance", "instance_id", "key"}
+
+
 def read_ids(path: Path | str) -> list[str]:
-    """The ids in the first column of a CSV file with a header line."""
+    """The ids in the first column of a CSV file, whose first line may name the column."""
     path = Path(path)
-    ids = [next(iter(row.values())) for _, row in table_rows(read_bytes(path), path, set())]
+    text = read_text(read_bytes(path), path)
+    first = text.partition("\n")[0]
+    if first.partition(",")[0].strip(' "').lower() not in _ID_COLUMNS:
+        text = f"id{',' * first.count(',')}\n{text}"
+    ids = [next(iter(row.values())) for _, row in table_rows(text.encode(), path, set())]
     if not ids:
-        raise LabelError(f"{path}: no ids below its header line")
+        raise LabelError(f"{path}: no ids in it")
     return ids
 
 

@@ -1,19 +1,26 @@
-"""Pictures as a source: a folder of them, or a pattern such as `img_%04d.png` or `'img_*.png'`."""
+"""Folders as sources: of videos; of pictures, which are one video, as is a pattern such as `img_%04d.png`."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import translate
 from pathlib import Path
 
 from ongebd.common.text import printable
-from ongebd.errors import SourceError
+from ongebd.errors import SourceError, os_errors
 
 _ENDING = re.compile(
     r"\.(png|jpe?g|jpe|bmp|tiff?|webp|jp2|j2k|exr|dpx|tga|p[bgpnaf]m|hdr|qoi|jxl|dds|sgi|avif|heic)",
     re.IGNORECASE,
 )
+ENDINGS = {
+    *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".gif", ".ts", ".mts", ".m2ts", ".mpg", ".mpeg"),
+    *(".flv", ".wmv", ".ogv", ".3gp", ".y4m"),
+}
+"""Of the videos that are taken from a folder. A file that is named on its own is always tried."""
+
 _NUMBER = re.compile(r"%0?\d*d")
 
 
@@ -47,11 +54,12 @@ def is_pattern(text: str) -> bool:
 
 
 def gathered(sources: Sequence[str]) -> list[str]:
-    """The sources, with all pictures of a folder, named one by one, as one source.
+    """The sources, each folder replaced by its videos, and its pictures, named one by one, by one source.
 
     Raises:
-        SourceError: They are only some of the folder's pictures.
+        SourceError: They are only some of the folder's pictures; or as for `videos_in`.
     """
+    sources = [one for source in sources for one in videos_in(source)]
     groups: dict[Path, list[str]] = {}
     for source in dict.fromkeys(sources):
         path = Path(source)
@@ -67,6 +75,38 @@ def gathered(sources: Sequence[str]) -> list[str]:
             )
     others = {name for names in groups.values() for name in names[1:]}
     return [together.get(source, source) for source in sources if source not in others]
+
+
+def videos_in(source: str) -> list[str]:
+    """The videos in a folder and in all folders below it, by name; any other source stands for itself.
+
+    Hidden files and folders don't count, and links to folders aren't followed. A folder of pictures is one
+    source.
+
+    Raises:
+        SourceError: There is neither a video nor a folder's worth of pictures, or there are both.
+    """
+    if source == "-" or not os.path.isdir(source):  # noqa: PTH112 - Path's raises for a name too long
+        return [source]
+    name = printable(source)
+    with os_errors(source, "check its permissions", SourceError):
+        pictures, videos = bool(_of_one_kind(Path(source))), list(_videos_below(source))
+    if pictures and any(Path(video).parent == Path(source) for video in videos):
+        raise SourceError(f"{name}: holds pictures and videos; name its videos, or its pictures by a pattern")
+    if not pictures and not videos:
+        raise SourceError(f"{name}: no video in this folder or below it ({', '.join(sorted(ENDINGS))})")
+    return [source] if pictures else videos
+
+
+def _videos_below(folder: str) -> Iterator[str]:
+    def refuse(problem: OSError) -> None:
+        raise problem
+
+    for path, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if os.path.splitext(name)[1].lower() in ENDINGS and not name.startswith("."):  # noqa: PTH122
+                yield os.path.join(path, name)  # noqa: PTH118 - thousands of them
 
 
 def _of_one_kind(folder: Path) -> list[Path]:

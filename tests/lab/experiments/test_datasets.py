@@ -13,6 +13,7 @@ import pytest
 from ongebd.errors import ConfigError
 from ongebd.features.store import FeatureStore
 from ongebd.lab.experiments.datasets import DataFolder, MissingDataError, store_key
+from ongebd.lab.experiments.session import Chosen
 from synthetic import SyntheticConfig, make_synthetic
 
 VIDEOS, TRAINING = 12, 8
@@ -154,3 +155,19 @@ def test_each_table_runs_on_the_videos_that_its_store_has(
     report = (out / "report.md").read_text()
     assert "| *ESTimator, printed* | *.741* | – | – |" in report
     assert "*Not run: Kinetics-GEBD is not there: make" in report
+
+
+def test_a_list_of_ids_chooses_the_test_videos(add: Callable[..., Path], tmp_path: Path) -> None:
+    source = DataFolder(add("features", "resnet50@1"))
+    whole = source.get("kinetics")
+    some = list(whole.test.labels.videos)[1:3]
+    (tmp_path / "ids.csv").write_text("\n".join(["id", *some, "elsewhere"]))
+    chosen = Chosen(source, tmp_path / "ids.csv")
+    found = chosen.get("kinetics")
+    assert list(found.test.labels.videos) == some
+    assert len(found.training.labels) == TRAINING
+    assert found.test.key != whole.test.key
+    assert "only those in ids.csv" in chosen.about
+    (tmp_path / "ids.csv").write_text("id\nelsewhere\n")
+    with pytest.raises(MissingDataError, match="none of its 1 ids is in the labels"):
+        Chosen(source, tmp_path / "ids.csv").get("kinetics")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 
 from ongebd import backbones
 from ongebd.cli import main
+from ongebd.cli.train import SYMBOLS, _assignments
 from ongebd.features.store import FeatureStore
+from ongebd.lab.training.config import TrainConfig
 from synthetic import SyntheticConfig, make_synthetic
 
 SMALL = [
@@ -129,6 +132,7 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 from ongebd.cli import main
+from ongebd.cli.train import SYMBOLS, _assignments
 sys.exit(main({arguments!r}))
 """
 
@@ -157,3 +161,11 @@ def test_detecting_imports_no_torch(tmp_path: Path, make_video: Any, make_scene:
         "assert 'torch' not in sys.modules\nassert 'huggingface_hub' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_papers_letters_name_settings() -> None:
+    given = ["K=9", "L=8", "N=2", "α=0.5", "Δ=12", "τ=1.5", "min-gap=0"]
+    found = TrainConfig().changed(_assignments(given))
+    assert (found.region, found.window, found.layers, found.alpha) == (9, 8, 2, 0.5)
+    assert (found.delta, found.tau, found.min_gap) == (12, 1.5, 0.0)
+    assert set(SYMBOLS.values()) <= {field.name for field in fields(TrainConfig)}

@@ -27,12 +27,7 @@ from ongebd.lab.composites.pictures import (
     turnover_of,
 )
 from ongebd.video.reader import VideoReader
-
-ENDINGS = {
-    *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".gif", ".ts", ".mts", ".m2ts", ".mpg", ".mpeg"),
-    *(".flv", ".wmv", ".ogv", ".3gp", ".y4m"),
-}
-"""Files that are taken from a folder. A file that is named on its own is always tried."""
+from ongebd.video.stills import ENDINGS
 
 _LONGEST_READ = 600.0  # seconds of a clip that are used, from its start
 _SLOWEST = 7.5  # frames a second; below, every frame is a visible jump

@@ -28,8 +28,8 @@ from ongebd.data.labels import Dataset as Rules
 from ongebd.data.labels import read_labels
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.features.store import FeatureStore
-from ongebd.lab.composites.scan import ENDINGS
 from ongebd.lab.experiments.definition import PAPER_SETS, TSN, SetName
+from ongebd.video.stills import ENDINGS
 
 _SAMPLE = 1 << 16  # bytes of a shard that its fingerprint reads, at each of four places
 _RULES: Mapping[SetName, Rules] = {

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from ongebd.errors import ConfigError
+from ongebd.data.labels import read_ids
+from ongebd.errors import ConfigError, LabelError
 from ongebd.lab.experiments.cache import Cache
 from ongebd.lab.experiments.catalogue import EXPERIMENTS
 from ongebd.lab.experiments.composed_datasets import ComposedDataSets
-from ongebd.lab.experiments.datasets import DataFolder, DataSource
-from ongebd.lab.experiments.definition import Experiment
+from ongebd.lab.experiments.datasets import DataFolder, DataSet, DataSource, MissingDataError
+from ongebd.lab.experiments.definition import Experiment, SetName
 from ongebd.lab.experiments.pictures import draw
 from ongebd.lab.experiments.report import Report
 from ongebd.lab.experiments.runner import Runner
@@ -23,6 +25,7 @@ def run_experiments(
     *,
     data: Path | None,
     clips: Sequence[Path],
+    ids: Path | None = None,
     out: Path,
     work: Path,
     scale: Scale,
@@ -33,6 +36,8 @@ def run_experiments(
     show: Callable[[str, int, int], object],
 ) -> int:
     """Run the named experiments, or all, on the data sets in `data` or on composites of `clips`.
+
+    Of the test videos in `data`, only those are scored that the file `ids` lists, if there is one.
 
     `tell` prints a line; `show` says what is being trained, how many trainings are done, and of how many.
 
@@ -47,6 +52,8 @@ def run_experiments(
     source: DataSource = (
         ComposedDataSets(clips, scale, cache, backbone, tell) if data is None else DataFolder(data)
     )
+    if ids is not None:
+        source = Chosen(source, ids)
     runner = Runner(source, scale, cache, device, tell)
     if removed := cache.clear():
         tell(f"removed {removed} half-made piece{'s' * (removed != 1)} of work of a killed run")
@@ -62,6 +69,23 @@ def run_experiments(
     for line in (*(f"wrote {path}" for path in report.write(out)[:2]), *failures):
         tell(line)
     return 2 if failures else 0
+
+
+class Chosen:
+    """A source of data sets whose test videos are those that a file lists."""
+
+    def __init__(self, source: DataSource, file: Path) -> None:
+        self._source, self._file, self._ids = source, file, read_ids(file)
+        self.about = f"{source.about} Of their test videos, only those in {file.name} are scored."
+
+    def get(self, name: SetName) -> DataSet:
+        """See `DataSource`."""
+        data = self._source.get(name)
+        try:
+            labels = data.test.labels.restrict(self._ids, self._file.name)
+        except LabelError as problem:
+            raise MissingDataError(f"{data.name}: {problem}") from None
+        return replace(data, test=replace(data.test, labels=labels))
 
 
 def chosen(names: Sequence[str]) -> list[Experiment]:
