@@ -9,12 +9,18 @@ from numbers import Integral, Real
 from reprlib import Repr
 from typing import Any, Self
 
+from ongebd.common.text import printable
+
 
 class OngebdError(Exception):
     """A mistake that the user can fix. The message is one line: what, where, and how to fix it.
 
-    The command line prints the message alone and exits with status 2.
+    The command line prints the message alone and exits with status 2. Characters that a terminal might obey
+    are escaped, whatever file they came from.
     """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class SourceError(OngebdError):

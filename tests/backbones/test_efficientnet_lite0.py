@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -111,6 +112,17 @@ def test_calls_from_many_threads_give_the_bits_of_a_lone_call(squares: np.ndarra
         together = list(pool.map(lambda i: BACKBONE.embed(squares[i][None]), order))
     for i, features in zip(order, together, strict=True):
         np.testing.assert_array_equal(features, alone[i])
+
+
+def test_the_runtime_reports_to_nobody_and_leaves_nothing_at_home(tmp_path: Path) -> None:
+    code = (
+        "import numpy; from ongebd import backbones;"
+        " backbones.get().embed(numpy.zeros((1, 224, 224, 3), 'uint8'))"
+    )
+    usual = {name: value for name, value in os.environ.items() if name not in ("CI", "ORT_DISABLE_TELEMETRY")}
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=usual | home)
+    assert not list(tmp_path.iterdir())
 
 
 def test_one_session_is_made_even_if_several_threads_come_first(

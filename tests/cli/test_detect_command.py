@@ -188,6 +188,19 @@ def test_in_a_batch_the_good_ones_go_on_and_the_bad_ones_are_named(
     assert [p.name for p in out.iterdir()] == ["two shots.jsonl"]
 
 
+def test_many_bad_names_are_lines_that_a_terminal_shows_safely(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    listed = tmp_path / "list.txt"
+    listed.write_bytes(b"".join(b"x\x1b[2J\r%d.mp4\n" % number for number in range(500)))
+    assert main(["detect", "--list", str(listed), "--model", "clock", "--out", str(tmp_path / "out")]) == 2
+    *lines, summary = capfd.readouterr().err.splitlines()
+    assert len(lines) == 500
+    assert "500 of 500 sources failed" in summary
+    assert len(summary) < 500
+    assert not {"\x1b", "\r"} & set("".join([*lines, summary]))
+
+
 def test_two_videos_of_one_name_get_two_results(two_shots: Path, tmp_path: Path) -> None:
     other = tmp_path / "elsewhere" / two_shots.name
     other.parent.mkdir()

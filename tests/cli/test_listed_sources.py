@@ -39,7 +39,10 @@ def test_a_list_may_be_written_as_windows_does(tmp_path: Path, encoding: str, li
     assert checked_sources("detect", None, listed) == ["会议.mp4"]
 
 
-@pytest.mark.parametrize("data", [b"\0", b"a.mp4\nb\0.mp4", "a.mp4".encode("utf-32"), b"\0\0\0\x1cftypisom"])
+@pytest.mark.parametrize(
+    "data",
+    [b"\0", b"a.mp4\nb\0.mp4", "a.mp4".encode("utf-32"), b"\0\0\0\x1cftypisom", b"a.mp4\n" + b"[" * 9999],
+)
 def test_a_list_that_is_no_text_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "list.txt").write_bytes(data)
     with pytest.raises(ConfigError, match=r"^--list [^\n]*not a list of names"):

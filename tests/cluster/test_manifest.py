@@ -35,6 +35,11 @@ def entry(video_id: str, status: str = "done") -> Entry:
     return Entry(id=video_id, source=f"{video_id}.mp4", status=status)  # type: ignore[arg-type]
 
 
+def test_lines_that_cannot_be_read_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "manifest.jsonl").write_bytes(b"[" * 100_000 + b"\n\xff\n{}\n" + entry("a").to_line())
+    assert list(Manifest(tmp_path).read()) == ["a"]
+
+
 commands = st.lists(
     st.dictionaries(st.sampled_from("abcde"), st.sampled_from(["done", "failed", "cut"])), max_size=4
 )

@@ -46,6 +46,10 @@ NAMES = [
 ]
 
 
+def test_what_a_file_says_never_commands_a_terminal() -> None:
+    assert str(OngebdError("a\nb \x1b[2J\x9b \ud800")) == r"a\nb \x1b[2J\x9b \ud800"
+
+
 @pytest.mark.parametrize("kind", [StreamConfig, TrainConfig, ExtractConfig, EvaluationConfig, Patience])
 def test_settings_of_any_size_are_taken_or_refused_in_one_short_line(kind: type[Any]) -> None:
     for name in (field.name for field in fields(kind)):

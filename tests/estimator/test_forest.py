@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -91,9 +93,27 @@ def test_a_file_without_trees_is_refused(tmp_path):
             Forest.load(tmp_path / f"{name}.npz")
 
 
+def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path):
+    save_forest(tmp_path / "whole.npz", forest())
+    dice, path = np.random.default_rng(0), tmp_path / "trees.npz"
+    for _ in range(200):
+        with zipfile.ZipFile(tmp_path / "whole.npz") as whole, zipfile.ZipFile(path, "w") as file:
+            for name in whole.namelist():  # their checksums are right again
+                data = bytearray(whole.read(name))
+                data[dice.integers(60)] = dice.integers(256)
+                file.writestr(name, data)
+        packed = bytearray(path.read_bytes())
+        packed[dice.integers(len(packed))] ^= 1 << dice.integers(8)
+        path.write_bytes(packed)
+        with contextlib.suppress(ConfigError):
+            Forest.load(path)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"value": np.float64([0, np.nan, 1])}, "isn't finite"),
+        ({"feature": np.int32([-1, 0, 0])}, "below 0"),
         ({"left": np.int32([9, 1, 2])}, "reaches no leaf"),
         ({"left": np.int32([0, 1, 2])}, "reaches no leaf"),
         ({"left": np.int32([-1, 1, 2])}, "reaches no leaf"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from hashlib import sha256
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tree_weights import forest_of, parameter_count, write_weights
+from tree_weights import forest_of, parameter_count, save_forest, write_weights
 
 from ongebd.errors import ConfigError
 from ongebd.estimator.cues import Context, CueStream
@@ -191,6 +192,16 @@ def test_a_missing_or_broken_file_is_refused(written, tmp_path):
     (tmp_path / "mine.npz").unlink()
     with pytest.raises(ConfigError, match=r"mine\.npz: No such file"):
         LearnedModel.read(tmp_path, "mine")
-    (tmp_path / "mine.json").write_text("{")
-    with pytest.raises(ConfigError, match=r"mine\.json: damaged"):
-        LearnedFacts.read(tmp_path / "mine.json")
+    for text in ("{", "[" * 100_000):
+        (tmp_path / "mine.json").write_text(text)
+        with pytest.raises(ConfigError, match=r"mine\.json: damaged"):
+            LearnedFacts.read(tmp_path / "mine.json")
+
+
+def test_trees_that_look_at_unknown_cues_are_refused(written, tmp_path):
+    trees, about = tmp_path / "mine.npz", tmp_path / "mine.json"
+    save_forest(trees, replace(written.forest, feature=written.forest.feature + 5000))
+    digest = sha256(trees.read_bytes()).hexdigest()
+    about.write_text(json.dumps({**json.loads(about.read_text()), "sha256": digest}))
+    with pytest.raises(ConfigError, match="look at other cues"):
+        LearnedModel.read(tmp_path, "mine")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shutil
@@ -237,6 +238,18 @@ def test_a_local_playlist_without_an_end_is_read_from_its_beginning_and_ends(
     assert [read_number(frame.rgb) for frame in frames] == [*range(150)]
     assert any("no end mark" in one for one in video.warnings)
     assert any("missing: 9.ts" in one for one in video.warnings)
+
+
+@pytest.mark.parametrize(
+    "rest", ["#EXTINF:1.2,\n0.ts#EXT-X-ENDLIST", "#EXT-X-ENDLIST", "#EXTINX:1.2,\n0.ts\n"]
+)
+def test_a_local_playlist_always_ends(tmp_path: Path, part: Any, read: Any, rest: str) -> None:
+    part("0.ts", 0, pts=range(30))
+    (tmp_path / "list.m3u8").write_text(f"#EXTM3U\n#EXT-X-TARGETDURATION:2\n{rest}")
+    began = time.monotonic()
+    with contextlib.suppress(SourceError):
+        read(tmp_path / "list.m3u8")
+    assert time.monotonic() - began < 5
 
 
 def test_pieces_elsewhere_in_the_middle_of_a_playlist_are_told(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -74,7 +75,8 @@ def _load(path: Path) -> Any:
             if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
                 raise ValueError("compressed archive")  # torch never compresses; it could unpack to any size
         unknown = get_unsafe_globals_in_checkpoint(path)
-    with safe_globals([(_Inert, name) for name in unknown]):
+    with safe_globals([(_Inert, name) for name in unknown]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's, about a pickle's version
         return torch.load(path, map_location="cpu", weights_only=True)
 
 

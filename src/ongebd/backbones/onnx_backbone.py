@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable
 from functools import cached_property
@@ -66,6 +67,7 @@ def open_session(graph: Path | bytes, threads: int) -> InferenceSession:
         graph: An ONNX file, or its content.
         threads: At least 1.
     """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # it would report to Microsoft from its import on
     import onnxruntime as ort  # here, because it takes 50 ms
 
     options = ort.SessionOptions()

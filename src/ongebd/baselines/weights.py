@@ -33,7 +33,7 @@ def load_network(folder: Path) -> OnlineNetwork[Any]:
         about = json.loads(text)
         name = str(about["method"])
         shape = network_shape(name, dict(about["shape"]))
-    except (ValueError, KeyError, TypeError) as problem:  # a ConfigError is a ValueError
+    except (ValueError, KeyError, TypeError, RecursionError) as problem:  # a ConfigError is a ValueError
         raise ConfigError(f"{folder / SHAPE_FILE}: {problem}; train the model again") from None
     try:
         network = make_network(name, shape)

@@ -168,7 +168,8 @@ def detect(
             if not _detect_one(source, loaded, reading, results, files, progress, label):
                 failed.append(spoken_name(source))
     if many and failed:
-        progress.say(f"ongebd: {len(failed)} of {len(sources)} sources failed: {', '.join(failed)}")
+        names = ", ".join(failed[:10]) + (", …" if len(failed) > 10 else "")
+        progress.say(f"ongebd: {len(failed)} of {len(sources)} sources failed: {names}")
     return 2 if failed else 0
 
 

@@ -206,6 +206,7 @@ class AccessOption:
     """Let playlists and redirects of web sources point to private addresses."""
 
 
+_LONGEST_NAME = 8192  # bytes: no file has a longer one, and few servers take it
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -217,7 +218,7 @@ def _names(data: bytes, listed: Path) -> list[str]:
             data = data.decode(f"utf-16{order}").encode()
         except UnicodeDecodeError:
             data = b"\0"
-    if b"\0" in data:
+    if b"\0" in data or max(map(len, data.split(b"\n"))) > _LONGEST_NAME:
         raise ConfigError(f"--list {listed}: not a list of names, one per line; save it as UTF-8 text")
     # As bytes: not every file name is UTF-8.
     lines = data.removeprefix(codecs.BOM_UTF8).split(b"\n")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from ongebd.common.text import public_name
+from ongebd.common.text import printable, public_name
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -57,7 +57,7 @@ def leave_output() -> None:
 def say(line: str) -> None:
     """Print one line to standard error, if it still exists."""
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(f"{line}\n")  # in one piece, so that threads do not mix their lines
+        sys.stderr.write(f"{printable(line)}\n")  # in one piece, so that threads do not mix their lines
         sys.stderr.flush()
 
 
@@ -108,14 +108,14 @@ class Progress:
             if self._task is None:
                 self._bar.start()
                 self._task = self._bar.add_task("", total=total, now="")
-            self._bar.update(self._task, description=what, completed=done, total=total, now=now)
+            self._bar.update(self._task, description=printable(what), completed=done, total=total, now=now)
         elif self._lines and time.monotonic() - self._last_line >= _EVERY:
             self._last_line = time.monotonic()
             self.say(now)
 
     def say(self, line: str) -> None:
         """Print one line, above the bar if there is one, without the secrets of a URL."""
-        line = public_name(line)
+        line = printable(public_name(line))
         if self._bar is not None:
             self._bar.console.print(line, markup=False, soft_wrap=True)
         else:

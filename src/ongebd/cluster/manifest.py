@@ -61,7 +61,7 @@ class Manifest:
         """All entries by id; a line that a kill cut short is skipped."""
         found = {}
         for line in self.path.read_bytes().splitlines() if self.path.exists() else []:
-            with suppress(ValueError, TypeError):
+            with suppress(ValueError, TypeError, RecursionError):
                 entry = Entry(**json.loads(line))
                 found[entry.id] = entry
         return found

@@ -178,5 +178,5 @@ def _check_backbone(folder: Path, identity: str, dim: int, backbone: Backbone) -
 def _read(path: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as problem:
+    except (OSError, ValueError, TypeError, RecursionError) as problem:
         raise ConfigError(f"{path}: can't read ({problem}); {_AGAIN}") from None

@@ -7,7 +7,6 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Self
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +64,8 @@ class Forest:
             raise ConfigError("trees: the groups don't fit together")
         if len(set(np.bincount(self.view).tolist())) != 1:
             raise ConfigError("trees: the views have different numbers of judges")
+        if not np.isfinite(self.value).all() or self.feature.min() < 0:
+            raise ConfigError("trees: a value isn't finite, or a feature is below 0")
         inner = ~self._is_leaf
         children = np.stack([self.left, self.right])
         reached = np.concatenate([self.root, children.ravel()])
@@ -103,7 +104,8 @@ class Forest:
         for _ in range(self.depth):
             at = children.take(2 * at + above.take(at + rows))
         sums = np.add.reduceat(self.value.take(at), begin_members, axis=1)  # (N, members)
-        chances = 1.0 / (1.0 + np.exp(-sums))
+        with np.errstate(over="ignore"):  # 1 / inf is 0, which is right
+            chances = 1.0 / (1.0 + np.exp(-sums))
         judged = np.add.reduceat(chances, begin_judges, axis=1) / per_judge
         return np.asarray(judged.reshape(count, self.views, -1).max(axis=2))
 
@@ -114,14 +116,12 @@ class Forest:
             with np.load(path, allow_pickle=False) as file:
                 names = [field.name for field in fields(cls)]
                 return cls(*(np.asarray(file[name], _FLOATS.get(name, np.int32)) for name in names))
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            EOFError,
-            BadZipFile,
-        ) as problem:  # a ConfigError is a ValueError
+        except ConfigError as problem:
             raise ConfigError(f"{path}: can't read trees from it ({problem})") from None
+        except Exception as problem:  # zipfile, zlib and NumPy raise what a damaged file brings about
+            raise ConfigError(
+                f"{path}: can't read trees from it; it is damaged, or another file"
+            ) from problem
 
     @cached_property
     def _is_leaf(self) -> npt.NDArray[np.bool_]:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ongebd.errors import ConfigError, os_errors
-from ongebd.estimator.cues import Context, CueStream
+from ongebd.estimator.cues import CONTEXT, Context, CueStream
 from ongebd.estimator.forest import Forest
 from ongebd.types import Feature
 
@@ -65,7 +65,13 @@ class LearnedFacts:
             if about["format"] != FORMAT or tuple(about["cues"]) != CueStream.names:
                 raise ConfigError("made for other cues than this version computes")
             return cls(**{f.name: about[f.name] for f in fields(cls)})
-        except (OSError, ValueError, KeyError, TypeError) as problem:  # a ConfigError is a ValueError
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            RecursionError,
+        ) as problem:  # a ConfigError is a ValueError
             raise ConfigError(f"{path}: damaged ({problem})") from None
 
     def threshold(self, sensitivity: float) -> float:
@@ -88,7 +94,10 @@ class LearnedModel:
         with as_file(source) as path, os_errors(source):
             if hashlib.sha256(path.read_bytes()).hexdigest() != facts.sha256:
                 raise ConfigError(f"{source}: not the file that {name}.json describes; reinstall it")
-            return cls(facts, Forest.load(path))
+            forest = Forest.load(path)
+            if forest.feature.max() >= len(CueStream.names) * (len(CONTEXT) + 1):
+                raise ConfigError(f"{source}: its trees look at other cues than this version computes")
+            return cls(facts, forest)
 
 
 def learned_facts(name: str) -> LearnedFacts:

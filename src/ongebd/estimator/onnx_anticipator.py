@@ -53,5 +53,7 @@ class OnnxAnticipator:
         try:
             session = open_session(self.path.read_bytes(), self.threads)  # bytes can't name other files
         except Exception as problem:  # noqa: BLE001 - onnxruntime has no common error class
-            raise ConfigError(f"{self.path}: can't open ({problem}); write it again: ongebd export") from None
+            raise ConfigError(
+                f"{self.path}: can't open ({' '.join(str(problem).split())}); write it again: ongebd export"
+            ) from None
         return lambda past: session.run(["anticipated"], {"past": past})[0]

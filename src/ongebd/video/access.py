@@ -119,7 +119,7 @@ class Pieces:
     pipe: PipeEnd | None = None
 
 
-_END_MARK: Final = b"\n#EXT-X-ENDLIST\n"
+_END_MARK: Final = b"#EXT-X-ENDLIST"
 
 
 class PlaylistFolder:
@@ -156,10 +156,9 @@ class PlaylistFolder:
         except (OSError, RuntimeError, ValueError):
             self._pieces.missing.append(path.name)
             return io.BytesIO()
-        if b"#EXTINF" in text and b"#EXT-X-ENDLIST" not in text:
-            self._pieces.cut_off = True
-            text += _END_MARK
-        return io.BytesIO(text)
+        ended = any(line.startswith(_END_MARK) for line in text.splitlines())
+        self._pieces.cut_off |= b"#EXTINF" in text and not ended
+        return io.BytesIO(b"%s\n%s\n" % (text, _END_MARK))
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -65,6 +66,13 @@ def test_killed_and_resumed_gives_the_same_weights_bit_by_bit(
 def test_a_finished_training_is_only_reported_again(config: TrainConfig, dataset: Dataset) -> None:
     first = train(config, dataset=dataset)
     assert_same(train(config, dataset=dataset, resume=True), first)
+
+
+def test_a_finished_training_whose_model_is_gone_is_one_line(config: TrainConfig, dataset: Dataset) -> None:
+    train(config, dataset=dataset)
+    shutil.rmtree(Path(config.out) / "model")
+    with pytest.raises(ConfigError, match="no trained anticipator"):
+        train(config, dataset=dataset, resume=True)
 
 
 def test_a_finished_training_can_be_made_longer(

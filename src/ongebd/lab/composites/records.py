@@ -16,7 +16,6 @@ from ongebd.common.writing import write_whole
 from ongebd.data.files import parse_json, read_bytes
 from ongebd.data.label_dicts import from_dict
 from ongebd.data.label_set import LabelSet
-from ongebd.data.numbers import kind as kind_of
 from ongebd.data.numbers import number
 from ongebd.errors import LabelError, OngebdError, os_errors
 from ongebd.lab.composites.plan import Join, VideoPlan
@@ -167,8 +166,7 @@ def read_composites(folder: Path | str) -> Composites:
         clips = {name: dict(facts) for name, facts in value["clips"].items()}
         return Composites(folder, videos, dict(value["settings"]), clips)
     except (KeyError, TypeError, AttributeError, ValueError) as problem:
-        why = problem if isinstance(problem, LabelError) else f"{kind_of(problem)}: {problem}"
-        raise LabelError(f"{path}: is damaged ({why}); compose the videos again") from None
+        raise LabelError(f"{path}: is damaged ({problem}); compose the videos again") from None
 
 
 def _json(value: Mapping[str, object]) -> str:

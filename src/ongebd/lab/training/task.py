@@ -20,6 +20,7 @@ from ongebd.detector.trained import ONNX_FILE, write_about
 from ongebd.errors import os_errors
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
 from ongebd.estimator.losses import est_loss, min_max_normalised, total_loss
+from ongebd.estimator.torch_anticipator import load_anticipator
 from ongebd.lab.training.batches import Features
 from ongebd.lab.training.config import ESTIMATOR, TrainConfig
 from ongebd.lab.training.dataset import Dataset
@@ -56,7 +57,7 @@ class EstimatorTask:
             export_onnx(network, folder / ONNX_FILE)
 
     def load(self, folder: Path) -> nn.Module:
-        return ConsistentEventAnticipator.from_pretrained(folder)
+        return load_anticipator(folder)
 
     def about(self, network: Any) -> dict[str, Any]:
         return {"parameters": parameter_count(network), **asdict(network.config)}
