@@ -1,7 +1,9 @@
-"""Errors, each with a one-line message; and checks that every room needs."""
+"""Errors, each with a one-line message; interruptions; and checks that every room needs."""
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -66,6 +68,31 @@ def import_extra(module: str, extra: str) -> Any:
         return import_module(module)
     except ModuleNotFoundError as problem:
         raise MissingExtraError.of(problem.name, extra) from None
+
+
+@contextmanager
+def uninterrupted() -> Iterator[list[int]]:
+    """Hold SIGINT and SIGTERM back until the end of the block, which must be short or look at the list.
+
+    Yields:
+        The numbers of the signals that came so far; for ever none in another thread than the main one, which
+        gets no signals.
+    """
+    heard: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield heard
+        return
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    held = {number: handler for number, handler in handlers.items() if callable(handler)}
+    try:
+        for number in held:
+            signal.signal(number, lambda number, _frame: heard.append(number))
+        yield heard
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        if heard:
+            held[signal.Signals(heard[0])](heard[0], None)
 
 
 @contextmanager

@@ -156,3 +156,27 @@ def test_a_reader_that_went_away_is_told_as_every_program_tells_it(command: str)
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@POSIX_ONLY
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+@pytest.mark.parametrize("command", ["detect", "watch"])
+def test_a_character_that_the_terminal_lacks_is_escaped(
+    clip: Path, tmp_path: Path, command: str, encoding: str
+) -> None:
+    (tmp_path / "日本.mp4").symlink_to(clip)
+    sources = ["日本.mp4", "gone-日.mp4", *(["日=日本.mp4"] if command == "watch" else [])]
+    done = subprocess.run(
+        [sys.executable, "-m", "ongebd", command, *sources, "-m", "window-mean"],
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        cwd=tmp_path,
+        capture_output=True,
+        encoding=encoding,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    name = "日" if encoding == "utf-8" else r"\u65e5"
+    assert f"ongebd: gone-{name}.mp4: no such file" in done.stderr
+    assert done.stdout.count("onset") == len(sources) - 1
+    assert name in done.stdout + done.stderr

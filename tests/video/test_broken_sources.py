@@ -16,6 +16,7 @@ import pytest
 import ongebd
 from ongebd.cli import main
 from ongebd.errors import SourceError
+from ongebd.output import read_jsonl
 from ongebd.video import VideoReader, connecting
 
 
@@ -103,7 +104,9 @@ class Failing(io.BytesIO):
         return super().read(size)
 
 
-def test_a_device_error_is_a_break_and_damage_is_not(tmp_path, make_video, pictures):
+def test_a_device_error_is_a_break_and_a_file_that_is_cut_off_is_not_whole(
+    tmp_path, make_video, pictures, capfd
+):
     path = make_video(tmp_path / "clip.mkv", pictures)
     file = Failing(path.read_bytes())
     file.limit = path.stat().st_size // 2
@@ -116,7 +119,12 @@ def test_a_device_error_is_a_break_and_damage_is_not(tmp_path, make_video, pictu
         assert 0 < len(list(video)) < 60
     assert video.broken is None
     assert any("cut off or damaged" in warning for warning in video.warnings)
-    assert main(["detect", str(cut), "--out", str(tmp_path / "out"), "-q", "--fps", "5"]) == 0
+    assert main(["detect", str(cut), str(path), "--out", str(tmp_path / "out"), "-q", "--fps", "5"]) == 2
+    said = capfd.readouterr().err
+    assert said.count("cut off or damaged") == 1
+    assert "1 of 2 sources failed: " in said
+    wholes = [read_jsonl(tmp_path / "out" / f"{stem}.jsonl").complete for stem in ("cut", "clip")]
+    assert wholes == [False, True]
 
 
 @pytest.mark.parametrize("how", ["ends", "silent"])

@@ -80,6 +80,8 @@ class MadeReader:
     ) -> None:
         self.expected_duration, self.broken, self.container = duration, broken, container
         self.epochs: list[Epoch] = []
+        self.warnings: list[str] = []
+        self.cut_off: str | None = None
         self._frames, self._pause, self._hold = frames, pause, hold
 
     def __enter__(self) -> MadeReader:
@@ -142,8 +144,8 @@ def sink_watcher(*, clips: bool = False, picture: bytes | None = None) -> Any:
     missed: list[int] = []
     stream = SimpleNamespace(
         name="Front",
-        status=lambda: SimpleNamespace(frames=7),
-        history=SimpleNamespace(picture=lambda number: picture),
+        status=lambda: SimpleNamespace(frames=7, warnings=()),
+        history=SimpleNamespace(picture=lambda number: picture, boundaries=list),
         settle_clip=lambda number, clip=None: clip or missed.append(number),
     )
     return SimpleNamespace(

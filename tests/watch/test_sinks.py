@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output.jsonl import read_jsonl
 from ongebd.types import Boundary
-from ongebd.watch import Clip, Dropped, Found, HubSink, Onset, Retuned, StateChanged
+from ongebd.watch import Clip, Dropped, Found, HubSink, Onset, Patience, Retuned, StateChanged
 from ongebd.watch.records import Filmed
+from ongebd.watch.sink import countdown
 from ongebd.watch.sinks import (
     CommandSink,
     LineSink,
@@ -31,6 +32,8 @@ from ongebd.watch.sinks.folder import CappedFolder
 from .conftest import answering, sink_watcher
 
 WALL = 1_795_852_800.25
+FULL = "No space left on device (free some space or write elsewhere"
+AT_ONCE = Patience(first_delay=0.01, longest_delay=0.01)
 
 
 def onset(number=1, wall=WALL):
@@ -61,7 +64,8 @@ def play(sink, watcher, *records, seconds=5.0):
     for record in records:
         watcher.hub.publish(record)
     watcher.hub.close()
-    sink.finish(seconds)
+    sink.end()
+    sink.finish(countdown(seconds))
 
 
 def lines_of(path):
@@ -226,7 +230,7 @@ def test_on_a_full_disk_no_file_of_records_is_begun_and_every_record_is_tried(
     sink = RecordSink(tmp_path / "seen.jsonl", watcher, complaints.append)
     play(sink, watcher, *(found(number) for number in range(5)))
     assert (sink.done, sink.failed) == (5, 6)  # and the end record
-    assert len(complaints) == 2
+    assert [complaint.rpartition(": ")[2] for complaint in complaints] == [f"{FULL}, see --jsonl)", "5"]
     assert len(lines_of(tmp_path / "seen.jsonl")) == 2
 
 
@@ -292,7 +296,8 @@ def test_a_few_commands_run_at_the_same_time_and_too_many_are_dropped_and_report
         watcher.hub.publish(found(number))
     time.sleep(0.5)
     watcher.hub.close()
-    sink.finish(0.2)
+    sink.end()
+    sink.finish(countdown(0.2))
     assert 0 < len(list(tmp_path.iterdir())) <= 20
     assert sink.lost > 100
     assert any("can't keep up: dropped" in complaint for complaint in complaints)
@@ -317,20 +322,20 @@ def test_a_command_that_cannot_be_run_is_refused_at_the_start(watcher, line, say
 def test_a_command_that_fails_is_reported_with_its_status(watcher, complaints):
     sink = CommandSink("sh -c 'exit 3'", watcher, complaints.append)
     play(sink, watcher, found(), found())
-    assert complaints == ["exec: sh ended with status 3"]
+    assert complaints == ["exec: sh ended with status 3", "exec: records lost: 2"]
     assert (sink.done, sink.failed) == (2, 2)
 
 
-def test_errors_are_reported_once_a_minute_with_how_many_came_since(watcher, complaints, monkeypatch):
+def test_an_error_is_told_once_and_so_is_its_end_and_a_new_one_not_within_a_minute(watcher, complaints):
     class Failing(HubSink):
         def handle(self, record):
-            if record.number == 4:
-                monkeypatch.setattr(self, "_quiet_until", 0.0)
-            raise OngebdError(f"no {record.number}")
+            if record.number in (1, 2, 4):
+                raise ValueError(f"no {record.number}")
 
     sink = Failing("made", watcher.hub, (Onset,), complaints.append)
     play(sink, watcher, *(onset(number) for number in range(1, 6)))
-    assert complaints == ["made: no 1", "made: no 4 (2 more errors since)"]
+    assert complaints == ["made: no 1", "made: works again; records lost: 2"]  # the third within a minute
+    assert (sink.done, sink.failed) == (5, 3)
 
 
 # Web hooks.
@@ -351,18 +356,16 @@ def test_a_web_hook_is_tried_again_after_a_passing_error_and_not_after_a_refusal
 ):
     pytest.importorskip("httpx")
     with answering(503, 429, 204, 400) as (url, got):
-        monkeypatch.setattr("ongebd.watch.sinks.webhook._FIRST_DELAY", 0.01)
+        monkeypatch.setattr("ongebd.watch.sink._PAUSES", AT_ONCE)
         sink = WebhookSink(url, watcher, complaints.append)
         for number in (1, 2, 3):
-            try:
-                sink.handle(found(number))
-            except OngebdError as problem:
-                complaints.append(str(problem))
+            sink._try(found(number))
         sink.tidy()
     assert [one["number"] for one in got] == [1, 1, 1, 2, 3]
-    (complaint,) = complaints
-    assert "answered 400 (1 try)" in complaint
-    assert "hunter2" not in complaint
+    assert sink.failed == 1
+    assert "answered 503; trying again" in complaints[0]
+    assert complaints[1:] == ["webhook: works again; records lost: 0"]
+    assert "hunter2" not in complaints[0]
 
 
 def test_a_web_hook_that_is_not_there_is_reported_without_its_credentials_and_ends_in_time(
@@ -404,6 +407,30 @@ def test_a_folder_keeps_to_its_size_and_removes_only_what_is_its_own(tmp_path, c
     assert ours[0].startswith("20261128T")
     assert mine.exists()
     assert complaints == []
+
+
+@pytest.mark.parametrize("wrong", ["name", "clock"])
+def test_age_and_not_the_name_decides_which_files_go(tmp_path, watcher, complaints, wrong):
+    old = tmp_path / "20991231T000000.000Z-cam-1.jpg"  # a clock was wrong
+    old.write_bytes(bytes(1 << 20))
+    changed = time.time() + (1e6 if wrong == "clock" else -1e6)
+    os.utime(old, (changed, changed))
+    path = CappedFolder(tmp_path, "thumbnails", ".jpg", 1 << 20).write(onset(), b"new")
+    assert list(tmp_path.iterdir()) == [path]
+    path = tmp_path / "seen.jsonl"
+    path.write_text("mine")
+    for number, wall in enumerate((WALL, WALL + 1e8, WALL - 1e8, WALL + 1), 1):
+        watcher.clock.now = wall
+        play(RecordSink(path, sink_watcher(), complaints.append, files=1), watcher, found(number))
+    kept = sorted(tmp_path.glob("seen*"))
+    assert len(kept) == 3  # the newest, the one before, and what the user had written
+    assert any(one.read_text() == "mine" for one in kept)
+
+
+def test_a_folder_that_vanishes_is_made_again(tmp_path):
+    folder = CappedFolder(tmp_path / "new", "clips", ".mp4", 1 << 20)
+    (tmp_path / "new").rmdir()
+    assert folder.write(onset(), b"clip").read_bytes() == b"clip"
 
 
 def test_nothing_half_written_is_left_on_a_full_disk(tmp_path, monkeypatch):
@@ -457,7 +484,8 @@ def test_a_line_that_cannot_be_written_is_counted_and_the_next_is_tried(watcher,
     sink = LineSink(write, watcher, complaints.append)
     play(sink, watcher, found(1), found(2))
     assert (sink.failed, len(lines)) == (1, 1)
-    assert complaints == ["lines: can't write to standard output: No space left on device"]
+    told = "can't write to standard output: No space left on device", "works again; records lost: 1"
+    assert complaints == [f"lines: {one}" for one in told]
 
 
 def test_a_reader_of_lines_that_goes_away_is_noticed(watcher, complaints):

@@ -70,7 +70,8 @@ def test_each_decided_frame_has_a_line_where_that_is_asked_for(clip, tmp_path):
 def test_a_source_that_is_refused_is_told_in_a_line_and_the_others_go_on(clip, tmp_path, capfd):
     status = main(["watch", str(tmp_path / "gone.mp4"), f"door={clip}", "-m", "window-mean", "-q"])
     said, trouble = capfd.readouterr()
-    assert (status, said) == (2, "")
+    assert status == 2
+    assert said.count("door  boundary") == said.count("\n") > 0
     assert trouble.count("\n") == 1
     assert "gone.mp4: no such file; check the path" in trouble
 

@@ -15,7 +15,18 @@ from hypothesis import strategies as st
 import ongebd
 from ongebd.baselines.pictures import Pictures
 from ongebd.errors import ConfigError
-from ongebd.watch import Dropped, Found, HubSink, Onset, Patience, Point, Retuned, StateChanged, Watcher
+from ongebd.watch import (
+    Dropped,
+    Found,
+    HubSink,
+    Onset,
+    Patience,
+    Point,
+    Retuned,
+    StateChanged,
+    Warned,
+    Watcher,
+)
 from ongebd.watch.history import Place
 
 from .conftest import QUICK, FixedClock, MadeReader, everything, made_frames, opens, our_threads, waits
@@ -412,3 +423,22 @@ def test_an_unfit_model_is_refused_and_leaves_no_thread(light_model, tmp_path: P
         Watcher(["camera:0"], model="nonsense")
     with pytest.raises(ConfigError, match="max_pending"):
         Watcher(["camera:0"], model=light_model, max_pending=0)
+
+
+def test_each_warning_of_a_reader_is_told_once_and_its_last_numbers_at_the_end(light_model):
+    first = "damaged packets or frames: 1; decoded frames: 9"
+    reader = MadeReader(made_frames([0] * 30), duration=1.0)
+    reader.warnings = ["several video streams", first]
+    with Watcher(["film.mp4"], model=light_model, opener=opens(reader), thumbnails=False) as watcher:
+        told = watcher.hub.subscribe(Warned)
+        stream = watcher.streams["film"]
+        waits(watcher, stream.over.is_set)
+        stream.warn(["several video streams", first.replace(" 1", " 7")])
+        assert stream.status().warnings == ("several video streams", first)
+        stream.warn(["several video streams", first.replace(" 1", " 7")], last=True)
+        assert stream.status().warnings == ("several video streams", first.replace(" 1", " 7"))
+    assert [one.warning for one in everything(told)] == [
+        "several video streams",
+        first,
+        first.replace(" 1", " 7"),
+    ]

@@ -18,7 +18,8 @@ from ongebd.errors import OngebdError
 
 _NOTES = """Defaults are in brackets; some depend on the model.
 
-Exit status: 0 on success; 2 if a source failed or broke off; 130 after Ctrl-C. Results so far are kept."""
+Exit status: 0 on success; 2 if a source failed, broke off or is cut off; 130 after Ctrl-C.
+Results so far are kept."""
 
 app = App(
     name="ongebd",
@@ -55,6 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     fill_closed_streams()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _interrupt)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else the caller ignores it
+            signal.signal(signal.SIGINT, _interrupt)
     tokens = with_help(sys.argv[1:] if argv is None else argv)
     try:
         status = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
@@ -78,11 +81,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         leave_output()
         return _refuse(f"can't write to standard output: {problem.strerror or problem}")
+    finally:
+        if argv is None and threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):  # all is done; the interpreter still tidies up
+                signal.signal(number, signal.SIG_IGN)
     return status if isinstance(status, int) else 0
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    """End the command. A second signal changes nothing: it would tear the results that are being finished."""
+    problem = sys.exception()
+    while problem is not None and not isinstance(problem, KeyboardInterrupt):
+        problem = problem.__context__
+    if problem is None:
+        raise KeyboardInterrupt
 
 
 def _refuse(problem: object) -> int:

@@ -32,7 +32,10 @@ class ClosedOutput(io.TextIOBase):
 
 
 def fill_closed_streams() -> None:
-    """Reopen closed standard streams; otherwise the next file would become standard output."""
+    """Reopen closed standard streams; otherwise the next file would become standard output.
+
+    What a stream's encoding lacks is escaped from now on.
+    """
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -41,6 +44,8 @@ def fill_closed_streams() -> None:
                 os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
     if sys.stdout is None:
         sys.stdout = ClosedOutput()
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for as long as we live
 

@@ -21,10 +21,18 @@ from ongebd.common.settings import Range, check_fields
 from ongebd.common.text import printable, public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, uninterrupted
 from ongebd.output import protect_sources
 from ongebd.watch import ClipLength, HubSink, Patience, Watcher
-from ongebd.watch.sinks import ClipSink, CommandSink, LineSink, PictureSink, RecordSink, WebhookSink
+from ongebd.watch.sinks import (
+    ClipSink,
+    CommandSink,
+    LineSink,
+    PictureSink,
+    RecordSink,
+    WarningSink,
+    WebhookSink,
+)
 from ongebd.watch.sinks.folder import check_folder
 from ongebd.watch.sinks.jsonl import check_recordable
 from ongebd.watch.sources import sources_of
@@ -79,7 +87,7 @@ class WatchOptions:
     """Seconds until the command is killed."""
 
     webhook: str | None = None
-    """URL to post boundaries, clips and changes of state to, as JSON."""
+    """URL to post boundaries, clips, changes of state and warnings to, as JSON."""
 
     thumbnails: Path | None = None
     """Folder for a picture (JPEG) of each boundary."""
@@ -184,13 +192,14 @@ def watch(
     config
         Settings of the streams.
     quiet
-        Only warnings.
+        Only boundaries and warnings.
     """
     options = options or WatchOptions()
     sources = checked_sources("watch", sources)
     host, port = _address(options.serve)
     options.check(sources)
-    with ExitStack() as closing:
+    # A signal ends the loop below, not what is being begun or finished.
+    with uninterrupted() as signals, ExitStack() as closing:
         watcher = Watcher(
             sources,
             model=model,
@@ -204,10 +213,12 @@ def watch(
             thumbnails=bool(options.serve or options.thumbnails or "{thumbnail}" in (options.exec or "")),
             clips=None if options.clips is None else options.clip_length(),
         )
-        closing.callback(watcher.stop)
+        closing.callback(watcher.stop, signals)
+        watcher.attach(WarningSink(watcher, _complain))
         lines = None
-        if not quiet and not isinstance(sys.stdout, ClosedOutput):
-            lines = LineSink(_colour_writer() if sys.stdout.isatty() else _plain, watcher, _complain)
+        if not isinstance(sys.stdout, ClosedOutput):
+            write = _colour_writer() if sys.stdout.isatty() else _plain
+            lines = LineSink(write, watcher, _complain, quiet=quiet)
             watcher.attach(lines)
         page = None
         if options.serve:  # before the sinks: if it is refused, no file has been begun
@@ -221,13 +232,14 @@ def watch(
         if page is not None:
             say(f"ongebd: the page is at {page}")
         watcher.start()
-        while not watcher.join(0.25):
+        while not signals and not watcher.join(0.1):
             if lines is not None and lines.reader_gone.is_set():
                 raise BrokenPipeError
         failed = [stream for stream in watcher.streams.values() if stream.status().state == "failed"]
     for stream in failed:
         reason, name = printable(stream.status().reason), f"{stream.name}: "
-        say(f"ongebd: {reason if reason.startswith(name) else name + reason}")
+        if stream.status().reason not in stream.status().warnings:
+            say(f"ongebd: {reason if reason.startswith(name) else name + reason}")
     written = [sink for sink in watcher.sinks if isinstance(sink, LineSink | RecordSink)]
     return 2 if failed or any(sink.failed for sink in written) else 0
 

@@ -191,5 +191,5 @@ def detect(
             elif isinstance(event, Boundary):
                 boundaries.append(event)
     video = run.video
-    whole = video.broken is None
+    whole = video.broken is None and video.cut_off is None
     return Detection(boundaries, decisions, float(video.duration), video.epochs, video.warnings, whole)

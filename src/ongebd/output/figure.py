@@ -63,6 +63,8 @@ class PictureWriter(Writer):
     the new one appears whole or not at all.
     """
 
+    slow = True
+
     def __init__(self, path: str | Path, header: RunHeader) -> None:
         self._path = Path(path)
         self._header = header

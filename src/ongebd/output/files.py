@@ -17,7 +17,7 @@ from ongebd.common import MAX_PIXELS
 from ongebd.common.text import HIDDEN, printable, public_name, shortened, spoken_name
 from ongebd.detector import Model, Seen, SourceRun, StreamConfig
 from ongebd.detector.models import runtime_of
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, uninterrupted
 from ongebd.output.text import COLUMNS, picture_title, vtt_start
 from ongebd.output.writer import RunEnd, RunHeader, Writer, writing
 from ongebd.types import Boundary, Epoch
@@ -259,7 +259,7 @@ def detect_source(
         ended: Called when the results are finished; never for a source refused before its first frame.
 
     Returns:
-        Why the source broke off before its end, in one line; None if it did not.
+        Why the source wasn't read to its end (it broke off, or is cut off), in one line; None if it was.
 
     Raises:
         OngebdError: Reading or writing failed. What was found until then is in the results.
@@ -287,39 +287,49 @@ def detect_source(
             with contextlib.closing(iter(run)) as events:
                 show(0.0, video.expected_duration, 0)
                 for event in events:
-                    writers = writers or open_writers(header)
-                    match event:
-                        case Seen(frame, decision):
-                            frames += 1
-                            for writer in writers:
-                                writer.decision(frame, decision)
-                            show(decision.time, video.expected_duration, boundaries)
-                        case Boundary():
-                            boundaries += 1
-                            for writer in writers:
-                                writer.boundary(event)
-                        case Epoch():
-                            for writer in writers:
-                                writer.epoch(event)
-            complete = video.broken is None
+                    with uninterrupted():
+                        writers = writers or open_writers(header)
+                        match event:
+                            case Seen(frame, decision):
+                                frames += 1
+                                for writer in writers:
+                                    writer.decision(frame, decision)
+                                show(decision.time, video.expected_duration, boundaries)
+                            case Boundary():
+                                boundaries += 1
+                                for writer in writers:
+                                    writer.boundary(event)
+                            case Epoch():
+                                for writer in writers:
+                                    writer.epoch(event)
+            complete = video.broken is None and video.cut_off is None
         except KeyboardInterrupt:
             stopped = True
             raise
         finally:
             if complete or stopped or writers:
-                writers = writers or open_writers(header)
-                while not complete and (last := run.detector.flush()) is not None:
-                    boundaries += 1
-                    for writer in writers:
-                        writer.boundary(last)
-                end = RunEnd(complete, float(video.duration), frames, boundaries, video.warnings)
-                close_all(writers, end)
-                ended(end)
-    return video.broken
+                with uninterrupted():
+                    writers = writers or open_writers(header)
+                    while not complete and (last := run.detector.flush()) is not None:
+                        boundaries += 1
+                        for writer in writers:
+                            writer.boundary(last)
+                    end = RunEnd(complete, float(video.duration), frames, boundaries, video.warnings)
+                try:
+                    close_all(writers, end)
+                finally:
+                    with uninterrupted():
+                        ended(end)
+    return video.broken or video.cut_off
 
 
 def close_all(writers: Sequence[Writer], end: RunEnd) -> None:
-    """Close every writer, even if one fails; then raise that error."""
+    """Close every writer, even if one fails; then raise that error. Ctrl-C ends only slow ones."""
+
+    def close(writer: Writer) -> None:
+        with contextlib.nullcontext() if writer.slow else uninterrupted():
+            writer.close(end)
+
     with contextlib.ExitStack() as closing:
         for writer in reversed(writers):
-            closing.callback(writer.close, end)
+            closing.callback(close, writer)

@@ -66,7 +66,13 @@ class RunEnd:
 
 
 class Writer:
-    """Takes what a stream finds, as it finds it. Ignores everything; formats override what they need."""
+    """Takes what a stream finds, as it finds it. Ignores everything; formats override what they need.
+
+    Attributes:
+        slow: Whether closing takes long.
+    """
+
+    slow = False
 
     def decision(self, frame: Frame, decision: Decision) -> None:
         """Take the decision on one frame. Called for every frame that the detector saw."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import select
+import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import inf
 from typing import Annotated, Any, BinaryIO
@@ -17,6 +18,7 @@ import av.container.core
 
 from ongebd.common import MAX_PIXELS
 from ongebd.common.settings import Range, check_fields
+from ongebd.errors import uninterrupted
 
 OPEN_TIMEOUT = 10.0
 READ_TIMEOUT = 30.0
@@ -77,37 +79,58 @@ class Connecting:
         return options
 
 
+def look_up(host: str, connecting: Connecting) -> str | None:
+    """Find a name's addresses, in a thread: nothing ends FFmpeg's own look-up, which then finds them at once.
+
+    Returns:
+        Why it took too long; None if it didn't, also for an unknown name, which FFmpeg reports.
+    """
+
+    def find() -> None:
+        with suppress(OSError, UnicodeError):
+            socket.getaddrinfo(host, None)
+
+    thread = threading.Thread(target=find, name="ongebd-names", daemon=True)
+    thread.start()
+    until = time.monotonic() + connecting.open_timeout
+    while thread.is_alive():
+        if connecting.stopped or time.monotonic() > until:
+            return f"no answer from the name server within {connecting.open_timeout:g} s"
+        thread.join(_SLICE / 2)
+    return None
+
+
 class PipeEnd:
-    """The reading end of a pipe, as a file object for PyAV whose wait can be ended. The pipe stays open.
+    """The reading end of a pipe, as a file object for PyAV whose wait can be ended.
+
+    Args:
+        pipe: The descriptor of a pipe, which stays open; or the name of one.
 
     Attributes:
         count: Bytes read so far.
-        interrupted: The exception that a signal handler raised during a read. PyAV would swallow it, so the
-            caller must raise it.
     """
 
-    def __init__(self, descriptor: int, connecting: Connecting) -> None:
-        self._descriptor = descriptor
-        self._connecting = connecting
-        self.count = 0
-        self.interrupted: BaseException | None = None
+    def __init__(self, pipe: int | str, connecting: Connecting) -> None:
+        self._connecting, self.count, self._owned = connecting, 0, False
+        if isinstance(pipe, str):  # without waiting for a writer
+            pipe, self._owned = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), True
+        self._descriptor = pipe
+
+    def __del__(self) -> None:
+        if self._owned:
+            os.close(self._descriptor)
 
     def read(self, size: int) -> bytes:
         """Up to `size` bytes; none at the end or after a stop. A TimeoutError if they don't come in time."""
         until = time.monotonic() + self._connecting.read_timeout if self._connecting.live else inf
         until = min(until, getattr(_here, "until", inf))
-        try:
-            while not self._connecting.stopped and self.interrupted is None:
-                if select.select([self._descriptor], [], [], _SLICE)[0]:
-                    data = os.read(self._descriptor, size)
-                    self.count += len(data)
-                    return data
-                if time.monotonic() > until:
-                    raise TimeoutError(f"no data for {self._connecting.read_timeout:g} s")
-        except Exception:
-            raise
-        except BaseException as interruption:  # noqa: BLE001 - the caller raises it
-            self.interrupted = interruption
+        while not (self._connecting.stopped or getattr(_here, "heard", None)):
+            if select.select([self._descriptor], [], [], _SLICE)[0]:
+                data = os.read(self._descriptor, size)
+                self.count += len(data)
+                return data
+            if time.monotonic() > until:
+                raise TimeoutError(f"no data for {self._connecting.read_timeout:g} s")
         return b""
 
 
@@ -150,7 +173,8 @@ class _Clock:
         """Seconds that never step back; in a thread that must stop, each reading is far ahead of the last."""
         stop: threading.Event | None = getattr(_here, "stop", None)
         now = time.monotonic()
-        if (stop is not None and stop.is_set()) or now > getattr(_here, "until", inf):
+        stopped = (stop is not None and stop.is_set()) or getattr(_here, "heard", None)
+        if stopped or now > getattr(_here, "until", inf):
             _here.ahead = getattr(_here, "ahead", 0.0) + 2 * _LONGEST
         return now + float(getattr(_here, "ahead", 0.0))
 
@@ -159,16 +183,19 @@ class _Clock:
 def interruptible(stop: threading.Event | None, until: float = inf) -> Iterator[None]:
     """Once `stop` is set, what this thread opens and reads in the block times out immediately.
 
+    So it does after Ctrl-C, whose exception FFmpeg's callback would lose; it is raised at the block's end.
+
     Args:
         stop: None: nothing stops it.
         until: The same after this moment of `time.monotonic`, also while bytes come.
     """
-    before = getattr(_here, "stop", None), getattr(_here, "until", inf)
-    _here.stop, _here.until = stop, until
-    try:
-        yield
-    finally:
-        _here.stop, _here.until = before
+    before = getattr(_here, "stop", None), getattr(_here, "until", inf), getattr(_here, "heard", None)
+    with uninterrupted() as heard:
+        _here.stop, _here.until, _here.heard = stop, until, heard
+        try:
+            yield
+        finally:
+            _here.stop, _here.until, _here.heard = before
 
 
 if getattr(av.container.core, "time", None) is time:

@@ -103,6 +103,7 @@ class VideoReader:
         damaged: Packets that didn't decode and frames that the decoder flagged as damaged.
         gaps: Packets around which the container found data missing (or pieces joined).
         broken: Why the source broke off (the network, a device); None if it ended by itself or is damaged.
+        cut_off: What a file lacks of what it claims to hold, or how its rest is damaged; None if it is whole.
         epochs: Breaks of the clock or the picture so far.
 
     Raises:
@@ -136,6 +137,7 @@ class VideoReader:
         self.damaged = 0
         self.gaps = 0
         self.broken: str | None = None
+        self.cut_off: str | None = None
         self.epochs: list[Epoch] = []
         self._notes: list[str] = []
         self._packets = 0
@@ -323,7 +325,7 @@ class VideoReader:
         claimed, came = _claimed_duration(self._stream), float(self.duration - self._began)
         stated = self._timed and self.container not in _OF_33_BITS
         if stated and claimed is not None and claimed - came > 0.5:
-            self._notes.append(f"cut off or damaged: read {came:.3f} s of {claimed:.3f} s")
+            self._cut_off(f"cut off or damaged: read {came:.3f} s of {claimed:.3f} s")
 
     @property
     def _time_base(self) -> Fraction:
@@ -433,11 +435,15 @@ class VideoReader:
         """Note that reading ended with an error: the source broke, or the rest of a file is damaged."""
         self._ended, why = problem, reason(problem, self._connecting)
         if self._kind == "file" and isinstance(problem, av.error.InvalidDataError):
-            self._notes.append(f"cut off or damaged after {float(self.duration):.3f} s: {why}")
+            self._cut_off(f"cut off or damaged after {float(self.duration):.3f} s: {why}")
             return
         if time.monotonic() > self._until and not self._connecting.stopped:
             why = f"no frame for {self._connecting.read_timeout:g} s, though data came"
         self._broke_off(why)
+
+    def _cut_off(self, what: str) -> None:
+        self.cut_off = what
+        self._notes.append(what)
 
     def _broke_off(self, why: str) -> None:
         self.broken = f"the source broke off after {float(self.duration):.3f} s: {why}"

@@ -23,7 +23,7 @@ from av.video.stream import VideoStream
 
 from ongebd.common import MAX_PIXELS
 from ongebd.common.text import STANDARD_INPUT, public_name, spoken_name
-from ongebd.errors import OngebdError, SourceError
+from ongebd.errors import OngebdError, SourceError, os_errors
 from ongebd.video.access import (
     DATA_OPTIONS,
     INSECURE,
@@ -34,7 +34,7 @@ from ongebd.video.access import (
     options_for_url,
     plain_url,
 )
-from ongebd.video.connecting import Connecting, PipeEnd, Rest, interruptible
+from ongebd.video.connecting import Connecting, PipeEnd, Rest, interruptible, look_up
 
 if TYPE_CHECKING:
     from ongebd.video.gate import Pass
@@ -188,6 +188,10 @@ def open_container(
         return _open_url(text, connecting, timeout, pieces)
     path = local_path(text)
     _refuse_bad_path(path, source_name(source))
+    if kind_of(text) == "pipe":
+        with os_errors(f"{source_name(source)}: can't open", _ADVICE["pipe"], SourceError):
+            pieces.pipe = PipeEnd(path, connecting)
+        return _open(pieces.pipe, source, connecting, options=DATA_OPTIONS)
     # With "file:" in front, a colon in the name doesn't look like a protocol.
     if path.lower().endswith(PLAYLISTS):
         folder = PlaylistFolder(path, pieces)
@@ -314,7 +318,8 @@ def _why_not_opened(
     if isinstance(problem, av.error.ProtocolNotFoundError):
         return "unknown protocol"
     kind, number = kind_of(source), getattr(problem, "errno", 0)
-    if (kind, number) == ("url", errno.EIO) and INSECURE not in str(source):
+    tls = (kind, number) == ("url", errno.EIO) and INSECURE not in str(source)
+    if tls and not connecting.stopped:
         why = certificate_problem(str(source), connecting.open_timeout)
         if why is not None:
             return f"can't trust its certificate ({why}); {INSECURE} in front of the URL accepts any"
@@ -366,6 +371,8 @@ def _open_url(
         if (proxy := gate()) is not None:
             granted = pass_for(url, pieces.refused, private=connecting.private_network)
             options["http_proxy"] = proxy.proxy_for(granted)
+    if granted is None and (why := look_up(urlsplit(url).hostname or "", connecting)) is not None:
+        raise SourceError(f"{source_name(text)}: can't open: {why}; {advice(text)}")
     return _open(url, text, connecting, options=options, timeout=timeout, granted=granted, pieces=pieces)
 
 
@@ -375,12 +382,8 @@ def _open_stdin(connecting: Connecting, pieces: Pieces) -> InputContainer:
     if _stdin_is_a_file():
         # FFmpeg reads the descriptor itself: no GIL, and it can seek in a redirected file.
         return _open("fd:", "-", connecting, options=DATA_OPTIONS | {"fd": str(sys.stdin.fileno())})
-    pieces.pipe = pipe = PipeEnd(sys.stdin.fileno(), connecting)
-    try:
-        return _open(pipe, "-", connecting, options=DATA_OPTIONS)
-    finally:
-        if pipe.interrupted is not None:
-            raise pipe.interrupted
+    pieces.pipe = PipeEnd(sys.stdin.fileno(), connecting)
+    return _open(pieces.pipe, "-", connecting, options=DATA_OPTIONS)
 
 
 def _stdin_is_a_file() -> bool:

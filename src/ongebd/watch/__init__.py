@@ -15,6 +15,7 @@ from ongebd.watch.records import (
     Point,
     Retuned,
     StateChanged,
+    Warned,
 )
 from ongebd.watch.sink import HubSink
 from ongebd.watch.sources import Patience
@@ -31,5 +32,6 @@ __all__ = [
     "Point",
     "Retuned",
     "StateChanged",
+    "Warned",
     "Watcher",
 ]

@@ -108,6 +108,22 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True)
+class Warned:
+    """What a user should know about a source: `ongebd detect` gives the same warnings.
+
+    A warning in which only numbers are new comes once an hour, and when the stream is over.
+
+    Attributes:
+        warning: One line without credentials.
+    """
+
+    stream: str
+    wall: float
+    epoch: int
+    warning: str
+
+
+@dataclass(frozen=True, slots=True)
 class Retuned:
     """A stream has a new sensitivity, from 0.1 (few boundaries) to 0.9 (many)."""
 
@@ -153,12 +169,13 @@ class Footage:
     piece: Piece | None
 
 
-Record = Point | Onset | Found | StateChanged | Dropped | Retuned | Clip | Filmed | Footage
+Told = Onset | Found | StateChanged | Dropped | Warned | Clip
+Record = Point | Told | Retuned | Filmed | Footage
 
-_TYPES: dict[type[Any], str] = {Found: "boundary", StateChanged: "state", Dropped: "drop"}
+_TYPES: dict[type[Any], str] = {Found: "boundary", StateChanged: "state", Dropped: "drop", Warned: "warning"}
 
 
-def record_line(record: Point | Onset | Found | StateChanged | Dropped | Retuned | Clip) -> dict[str, Any]:
+def record_line(record: Point | Told | Retuned) -> dict[str, Any]:
     """A record as a JSON object, with times rounded to the microsecond."""
     kind = type(record)
     line: dict[str, Any] = {"type": _TYPES.get(kind, kind.__name__.lower())}

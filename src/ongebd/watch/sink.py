@@ -5,21 +5,42 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import count
+from math import inf
 from typing import Any
 
-from ongebd.errors import OngebdError
 from ongebd.watch.hub import Hub, Subscription
+from ongebd.watch.sources import Patience
 
 Complain = Callable[[str], object]
 """Takes one line for people."""
 
 _QUIET_SECONDS = 60.0
+_PAUSES = Patience(first_delay=0.5, longest_delay=30.0)
+_HURRY_SECONDS = 1.0
+_ABANDON_SECONDS = 0.3
+_SLICE = 0.05
+
+
+def countdown(seconds: float, signals: Sequence[object] = (), before: int = 0) -> Callable[[], float]:
+    """Tells what is left of some seconds; of one second, once there are more signals than before."""
+    until = time.monotonic() + seconds
+
+    def left() -> float:
+        nonlocal until, before
+        now = time.monotonic()
+        if len(signals) > before:
+            before, until = len(signals), min(until, now + _HURRY_SECONDS)
+        return max(0.0, until - now)
+
+    return left
 
 
 class HubSink(Subscription):
     """Handles the hub's records of some kinds, each once, in its own threads.
 
-    It counts the records that it can't handle, and reports at most one error a minute.
+    It counts the records that it can't handle. It tells an error once, at most one a minute, and then when it
+    works again. What the system refuses (an OSError, or an error that one caused) is tried again.
 
     Args:
         name: As in the option that asks for it.
@@ -33,10 +54,12 @@ class HubSink(Subscription):
         done: Records handled.
         failed: Of those, how many failed.
         publishes: Whether it publishes records itself; then it ends before the others.
+        tries: How often it tries a record; unlimited unless it can be the record's fault.
         ending: Set when the watcher ends. What waits is still handled, as far as the time allows.
     """
 
     publishes = False
+    tries = inf
 
     def __init__(
         self,
@@ -53,7 +76,9 @@ class HubSink(Subscription):
         self.ending = threading.Event()
         self._complain = complain
         self._counting = threading.Lock()
-        self._lost_reported = self._unreported = 0
+        self._lost_reported = 0
+        self._missing_told = 0
+        self._broken = False  # whether an error was told that still holds
         self._quiet_until = float("-inf")
         names = [f"ongebd-{name}-{number}" for number in range(threads)]
         self._threads = [threading.Thread(target=self._work, name=one, daemon=True) for one in names]
@@ -64,30 +89,34 @@ class HubSink(Subscription):
         for thread in self._threads:
             thread.start()
 
-    def finish(self, seconds: float) -> None:
-        """Handle what waits, for at most so long, then end; report what is left."""
-        until = time.monotonic() + seconds
+    def end(self) -> None:
+        """Take no more records."""
         self.ending.set()
         self.close()
+
+    def finish(self, left: Callable[[], float]) -> None:
+        """After `end`: handle what waits while seconds are left, then stop; report what is left."""
         for thread in self._threads:
-            thread.join(max(0.0, until - time.monotonic()))
-        left = 0
+            while thread.is_alive() and (seconds := left()):
+                thread.join(min(seconds, _SLICE))
+        skipped = 0
         while (record := self.get(0)) is not None:  # first, or a thread would take the next one
-            left += 1
+            skipped += 1
             self.missed(record)
         self.abandon()
         for thread in self._threads:
-            thread.join(1.0)
-        if left:
-            self._complain(f"{self.name}: out of time: skipped {left} records")
+            thread.join(_ABANDON_SECONDS)
+        if (missing := self._missing()) > 1:
+            self._complain(f"{self.name}: records lost: {missing}")
+        if skipped:
+            self._complain(f"{self.name}: out of time: skipped {skipped} record{'s' * (skipped != 1)}")
         self.tidy()
 
     def handle(self, record: Any) -> None:
         """Do what the sink is for. A record that fails or is left at the end is `missed`, like a dropped one.
 
         Raises:
-            OngebdError: It failed; one line says why.
-            OSError: It failed.
+            Exception: It failed; its text is one line that says why.
         """
         raise NotImplementedError
 
@@ -103,23 +132,48 @@ class HubSink(Subscription):
                 new, self._lost_reported = self.lost - self._lost_reported, self.lost
             if new:
                 self._report(f"can't keep up: dropped {new} record{'s' * (new != 1)}")
-            try:
-                self.handle(record)
-            except (OngebdError, OSError) as problem:
-                with self._counting:
-                    self.failed += 1
-                self._report(str(problem))
-                self.missed(record)
+            self._try(record)
             with self._counting:
                 self.done += 1
 
-    def _report(self, what: str) -> None:
+    def _try(self, record: Any) -> None:
+        """Handle a record. While the system refuses (a full disk, a server that is down), try again."""
+        for attempt in count(1):
+            try:
+                self.handle(record)
+            except Exception as problem:  # noqa: BLE001 - whatever it is, the next record is tried
+                passing = isinstance(problem, OSError) or isinstance(problem.__cause__, OSError)
+                again = passing and attempt < self.tries and not self.ending.is_set()
+                self._report(
+                    f"{str(problem) or type(problem).__name__}{'; trying again' * again}", broken=True
+                )
+                if again:
+                    self.ending.wait(_PAUSES.delay(attempt))  # the last try comes when the watch ends
+                    continue
+                with self._counting:
+                    self.failed += 1
+                self.missed(record)
+            else:
+                self._works()
+            return
+
+    def _report(self, what: str, *, broken: bool = False) -> None:
+        """Tell an error, unless one was told within a minute, or the sink hasn't worked since."""
         with self._counting:
             now = time.monotonic()
-            if now < self._quiet_until:
-                self._unreported += 1
+            if self._broken or now < self._quiet_until:
                 return
-            self._quiet_until = now + _QUIET_SECONDS
-            more, self._unreported = self._unreported, 0
-        since = f" ({more} more error{'s' * (more != 1)} since)" if more else ""
-        self._complain(f"{self.name}: {what}{since}")
+            self._quiet_until, self._broken = now + _QUIET_SECONDS, broken
+        self._complain(f"{self.name}: {what}")
+
+    def _works(self) -> None:
+        """Tell that the sink works again, and what was lost; if that wasn't told, at most once a minute."""
+        with self._counting:
+            missing, self._lost_reported = self._missing(), self.lost
+            if not self._broken and (not missing or time.monotonic() < self._quiet_until):
+                return
+            self._broken, self._missing_told = False, self._missing_told + missing
+        self._complain(f"{self.name}: works again; records lost: {missing}")
+
+    def _missing(self) -> int:
+        return self.failed + self.lost - self._missing_told

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 from bisect import bisect_left
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from operator import attrgetter
 
+from ongebd.common.text import public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.config import sensitivity_of
 from ongebd.detector.judge import OBD
@@ -19,7 +22,18 @@ from ongebd.types import Boundary, Decision, Frame, ImageU8
 from ongebd.watch.clips import ClipCutter
 from ongebd.watch.history import History
 from ongebd.watch.hub import Hub
-from ongebd.watch.records import Clip, Dropped, Filmed, Found, Onset, Point, Retuned, State, StateChanged
+from ongebd.watch.records import (
+    Clip,
+    Dropped,
+    Filmed,
+    Found,
+    Onset,
+    Point,
+    Retuned,
+    State,
+    StateChanged,
+    Warned,
+)
 from ongebd.watch.sources import Clock, WatchedSource
 
 LAG_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -28,6 +42,9 @@ THUMBNAIL_SIDE = 270
 """The most pixels of a thumbnail's shorter side."""
 _RATE_SECONDS = 5.0
 _DROP_SECONDS = 10.0
+_WARN_SECONDS = 3600.0
+_MOST_WARNINGS = 50
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 _NUMBERS = attrgetter("error", "mean", "std", "threshold", "z", "is_boundary", "ready")
 
 
@@ -47,6 +64,7 @@ class StreamStatus:
         boundaries: Boundaries that began.
         reconnects: Connections that gave frames after one was lost.
         sensitivity: From 0.1 to 0.9.
+        warnings: The newest of each kind.
     """
 
     state: State
@@ -61,6 +79,7 @@ class StreamStatus:
     lag: float = 0.0
     boundaries: int = 0
     reconnects: int = 0
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +133,13 @@ class WatchedStream:
         self._state_lock = threading.RLock()
         # As many as may be looked ahead of, be decided now, and wait.
         self._sent: deque[_SentFrame] = deque(maxlen=pooled.max_pending + ceil(pooled.latency * rate) + 16)
-        self._final: tuple[State, str] = ("ended", "")
+        self._final: tuple[State, str] = ("ended", "stopped")
         # Of the reader's thread.
         self._epochs_begun = 0
         self._epoch_has_frames = self._was_connected = self._submitting = False
         self._reader_epoch: int | None = None  # the last frame's epoch within its connection
         self._last_frame = clock.monotonic()
+        self._warnings: dict[str, Warned] = {}  # the newest of each kind
         # Of the pool's thread.
         self._epochs_decided = 0
         self._open: deque[Onset] = deque()
@@ -184,6 +204,19 @@ class WatchedStream:
         if self._pooled.dropped > dropped:  # the oldest that waited: the line behind it is full
             del self._sent[-self._pooled.max_pending - 1]
         self._last_frame = self._clock.monotonic()
+
+    def warn(self, warnings: Sequence[str], *, last: bool = False) -> None:
+        """Publish what is new in the warnings of a reader; in the last ones also new numbers."""
+        wall = self._clock.wall()
+        for text in map(public_name, warnings):
+            kind = _NUMBER.sub("", text)
+            known = self._warnings.get(kind)
+            if known is None or (text != known.warning and (last or wall - known.wall >= _WARN_SECONDS)):
+                if known is None and len(self._warnings) == _MOST_WARNINGS:
+                    del self._warnings[next(iter(self._warnings))]
+                self._warnings[kind] = Warned(self.key, wall, self._now.epoch, text)
+                self._now.warnings = tuple(one.warning for one in self._warnings.values())
+                self._hub.publish(self._warnings[kind])
 
     def disconnect(self) -> None:
         """A connection is over: open boundaries are decided, and the next frame begins an epoch."""

@@ -6,8 +6,10 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
+from math import inf
 from typing import Self
 
 from ongebd.common import MAX_PIXELS
@@ -25,7 +27,7 @@ from ongebd.watch.clips import ClipCutter, ClipLength
 from ongebd.watch.hub import Hub
 from ongebd.watch.metrics import metrics_text
 from ongebd.watch.records import State
-from ongebd.watch.sink import HubSink
+from ongebd.watch.sink import HubSink, countdown
 from ongebd.watch.sources import (
     SEGMENTED,
     Clock,
@@ -40,7 +42,10 @@ from ongebd.watch.stream import THUMBNAIL_SIDE, WatchedStream
 
 _TICK = 0.25
 _POLL = 0.02
+_WARN_SECONDS = 1.0
 _STOP_SECONDS = 5.0
+_READER_SECONDS = 0.8
+"""How long a stop waits for a reader; one that hangs (a driver, a look-up) is left behind."""
 _DECIDING_SECONDS = 2.0
 """How long a decision about a frame may take once the model has the frame."""
 
@@ -157,7 +162,7 @@ class Watcher:
         Raises:
             RuntimeError: A fault of the program; everything is stopped.
         """
-        until = float("inf") if timeout is None else time.monotonic() + timeout
+        until = inf if timeout is None else time.monotonic() + timeout
         while not (over := all(stream.over.is_set() for stream in self.streams.values())):
             if self._failure is not None or time.monotonic() >= until:
                 break
@@ -166,17 +171,20 @@ class Watcher:
             raise RuntimeError(f"the watcher has stopped: {self._failure}") from self._failure
         return over
 
-    def stop(self) -> None:
+    def stop(self, signals: Sequence[object] = ()) -> None:
         """End everything: close sources, decide the frames that wait, empty the sinks.
 
-        A second call does nothing. Only a camera's driver that hangs can outlast it, in its own thread.
+        A second call does nothing. Only a reader that hangs (in a camera's driver, say) can outlast it.
+
+        Args:
+            signals: Once this grows, what is left may take one second.
         """
         if self._stopped:
             return
-        self._stopped = True
+        self._stopped, before = True, len(signals)
         self._stop.set()
         if self._started:
-            until = time.monotonic() + _STOP_SECONDS
+            until = time.monotonic() + _READER_SECONDS
             for thread in self._readers:
                 thread.join(max(0.0, until - time.monotonic()))
             self._ticker.join()
@@ -185,8 +193,13 @@ class Watcher:
         except RuntimeError as problem:  # what broke the pool
             self._failure = self._failure or problem
         # Sinks that publish records themselves end first, so that the others still hear of the last ones.
-        for sink in sorted(self.sinks, key=lambda sink: not sink.publishes) if self._started else ():
-            sink.finish(_STOP_SECONDS)
+        for publishes in (True, False) if self._started else ():
+            left = countdown(_STOP_SECONDS, signals, before)
+            ending = [sink for sink in self.sinks if sink.publishes is publishes]
+            for sink in ending:
+                sink.end()
+            for sink in ending:
+                sink.finish(left)
         self.footage.close()
         self.hub.close()
 
@@ -254,10 +267,11 @@ class Watcher:
 
     def _connection(self, source: WatchedSource, stream: WatchedStream) -> tuple[State | None, str, bool]:
         """One connection: the last state (None to reconnect), the reason, and whether it gave frames."""
-        had_frames, opened, live = False, False, True
+        had_frames, opened, live, warned = False, False, True, -inf
         try:
-            with self._opener(source, self._stop) as reader:
+            with self._opener(source, self._stop) as reader, ExitStack() as closing:
                 opened = True
+                closing.callback(lambda: stream.warn(_warnings(reader), last=not live or self._stop.is_set()))
                 live = is_live(source.source, reader.expected_duration)
                 # Pieces of seconds are played at their pace; else each would be a flood, then a stall.
                 segmented = live and reader.container in SEGMENTED
@@ -268,7 +282,10 @@ class Watcher:
                     had_frames = True
                     if self._stop.is_set():
                         break
-                broken = reader.broken
+                    if (now := self.clock.monotonic()) - warned >= _WARN_SECONDS:
+                        warned = now
+                        stream.warn(_warnings(reader))
+                broken = reader.broken or reader.cut_off
         except SourceError as problem:
             final = not (may_come_back(source.source) and (live or not opened))
             return "failed" if final else None, public_name(str(problem)), had_frames
@@ -284,3 +301,8 @@ class Watcher:
             if self.clock.wait(self._stop, began + float(frame.time) - self.clock.monotonic()):
                 return
             yield frame
+
+
+def _warnings(reader: VideoReader) -> list[str]:
+    """A reader's warnings, but not why it broke off: the change of state tells that."""
+    return [warning for warning in reader.warnings if warning != reader.broken]

@@ -50,9 +50,10 @@ export class Card {
     const state = this.part(".state");
     state.querySelector("span").textContent = STATES[status.state] ?? status.state;
     state.querySelector("use").setAttribute("href", `#i-${status.state}`);
-    const reason = this.part(".reason"), shown = status.state !== "live" && status.reason;
-    reason.hidden = !shown;
-    reason.textContent = shown ? status.reason : "";
+    const reason = this.part(".reason"), why = status.state === "live" ? "" : status.reason;
+    const shown = [why, ...status.warnings].filter(Boolean);
+    reason.hidden = !shown.length;
+    reason.textContent = shown.join("\n");
     for (const [name, text] of Object.entries(FIGURES)) {
       const place = this.part(`[data-of="${name}"]`);
       place.querySelector("dd").textContent = text(status);

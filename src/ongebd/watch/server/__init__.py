@@ -78,7 +78,7 @@ def serve(
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=int(REQUEST_SECONDS),
-        timeout_graceful_shutdown=2,
+        timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=HEADER_BYTES,
     )
     return Server(config, feed, listener)

@@ -3,7 +3,15 @@
 from ongebd.watch.sinks.command import CommandSink
 from ongebd.watch.sinks.folder import ClipSink, PictureSink
 from ongebd.watch.sinks.jsonl import RecordSink
-from ongebd.watch.sinks.lines import LineSink
+from ongebd.watch.sinks.lines import LineSink, WarningSink
 from ongebd.watch.sinks.webhook import WebhookSink
 
-__all__ = ["ClipSink", "CommandSink", "LineSink", "PictureSink", "RecordSink", "WebhookSink"]
+__all__ = [
+    "ClipSink",
+    "CommandSink",
+    "LineSink",
+    "PictureSink",
+    "RecordSink",
+    "WarningSink",
+    "WebhookSink",
+]

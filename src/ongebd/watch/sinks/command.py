@@ -13,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from ongebd.errors import ConfigError, OngebdError
+from ongebd.errors import ConfigError, OngebdError, os_errors
 from ongebd.watch.records import Filmed, Found
 from ongebd.watch.sink import Complain, HubSink
 from ongebd.watch.watcher import Watcher
@@ -71,7 +71,8 @@ class CommandSink(HubSink):
         command = [_FIELD.sub(lambda field: values[field[1]], word) for word in self._words]
         name = Path(command[0]).name
         # Its output goes to stderr. Its session is its own, so that everything in it can be killed.
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, start_new_session=True)
+        with os_errors(f"can't run {name}", error=OngebdError):
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, start_new_session=True)
         until = time.monotonic() + self._seconds
         while (status := process.poll()) is None and time.monotonic() < until and not self._late.wait(_POLL):
             pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 import threading
 import time
 from collections import deque
@@ -32,8 +33,8 @@ def file_time(wall: float) -> str:
 class CappedFolder:
     """Holds a file for each onset, `20261128T080000.123Z-door-17.jpg`: time (UTC), stream, number.
 
-    When the files take more than `most_bytes`, the oldest are deleted, also those of earlier runs. Other
-    files in the folder are neither counted nor touched.
+    When the files would take more than `most_bytes`, the oldest are deleted, also those of earlier runs.
+    Other files in the folder are neither counted nor touched.
 
     Args:
         what: What the files are, as in the option that names the folder.
@@ -52,29 +53,45 @@ class CappedFolder:
         ours, unfinished = re.compile(name), re.compile(rf"\.{name}\.\d+\.part")
         with _using(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            paths = sorted(folder.iterdir())
-            self._kept = deque((path, path.stat().st_size) for path in paths if ours.fullmatch(path.name))
-            for path in (path for path in paths if unfinished.fullmatch(path.name)):
+            tempfile.TemporaryFile(dir=folder).close()  # refuses a folder that can't be written
+            for path in oldest_first(folder, unfinished):
                 if time.time() - path.stat().st_mtime > _LEFT_BEHIND_SECONDS:
                     path.unlink(missing_ok=True)
+            self._kept = deque((path, path.stat().st_size) for path in oldest_first(folder, ours))
         self._bytes = sum(size for _, size in self._kept)
 
     def write(self, onset: Onset, data: bytes) -> Path:
-        """Write the file of an onset, and delete the oldest files if there are too many.
+        """Make room by deleting the oldest files, then write the file of an onset.
 
         Raises:
             OSError: It can't be written; nothing of it is left.
         """
         path = self._folder / f"{file_time(onset.wall)}-{onset.stream}-{onset.number}{self._suffix}"
+        while self._kept and self._bytes + len(data) > self._most:
+            oldest, size = self._kept[0]
+            oldest.unlink(missing_ok=True)
+            self._kept.popleft()
+            self._bytes -= size
+        self._folder.mkdir(parents=True, exist_ok=True)
         with write_whole(path) as part:
             part.write_bytes(data)
         self._kept.append((path, len(data)))
         self._bytes += len(data)
-        while self._bytes > self._most and len(self._kept) > 1:
-            oldest, size = self._kept.popleft()
-            oldest.unlink(missing_ok=True)
-            self._bytes -= size
         return path
+
+
+def oldest_first(folder: Path, name: re.Pattern[str]) -> list[Path]:
+    """The files of a folder that have such names, by age and not by name: a clock may have been wrong.
+
+    A file from the future counts as the oldest.
+    """
+    now = time.time()
+    ages = [
+        (-1.0 if (changed := path.stat().st_mtime) > now else changed, path)
+        for path in folder.iterdir()
+        if name.fullmatch(path.name) and path.is_file() and not path.is_symlink()
+    ]
+    return [path for _, path in sorted(ages)]
 
 
 def check_folder(folder: Path | None, what: str, most_bytes: int) -> None:

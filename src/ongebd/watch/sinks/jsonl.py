@@ -6,17 +6,19 @@ import contextlib
 import re
 from dataclasses import asdict
 from pathlib import Path
+from typing import get_args
 
 from ongebd import __version__
 from ongebd.common.text import printable, public_name
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output import JsonlWriter, RunEnd, RunHeader, writing
 from ongebd.output.writer import rounded
-from ongebd.watch.records import Clip, Dropped, Found, Onset, Point, Retuned, StateChanged, record_line
+from ongebd.watch.records import Found, Point, Retuned, StateChanged, Told, record_line
 from ongebd.watch.sink import Complain, HubSink
-from ongebd.watch.sinks.folder import file_time
+from ongebd.watch.sinks.folder import file_time, oldest_first
 from ongebd.watch.watcher import Watcher
 
+_BEGINS = b'{"type": "header"'
 _SECONDS = 86_400.0
 """The age at which a file is put aside."""
 
@@ -49,7 +51,7 @@ class RecordSink(HubSink):
         files: int = 30,
         points: bool = False,
     ) -> None:
-        kinds = (Onset, Found, StateChanged, Dropped, Retuned, Clip, *([Point] if points else []))
+        kinds = (*get_args(Told), Retuned, *([Point] if points else []))
         super().__init__("jsonl", watcher.hub, kinds, complain, limit=16_384)
         self._path, self._watcher, self._size, self._files = path, watcher, size, files
         self._names = {key: public_name(stream.name) for key, stream in watcher.streams.items()}
@@ -58,7 +60,7 @@ class RecordSink(HubSink):
         self._out: JsonlWriter | None = None
         self._open()
 
-    def handle(self, record: Onset | Found | StateChanged | Dropped | Retuned | Clip | Point) -> None:
+    def handle(self, record: Told | Retuned | Point) -> None:
         """Write a record, into a new file if the old one is full or too old."""
         lines = [record_line(record)]
         if isinstance(record, StateChanged):
@@ -81,7 +83,7 @@ class RecordSink(HubSink):
             self._close_file(complete=all(self._complete.values()))
         except OngebdError as problem:
             self.failed += 1
-            self._complain(f"{self.name}: {problem}")
+            self._report(str(problem), broken=True)
 
     def _open(self) -> JsonlWriter:
         """Begin a file. If its first lines can't be written, the next record begins it again."""
@@ -106,7 +108,13 @@ class RecordSink(HubSink):
         out, self._out = self._out, None
         if out is not None:
             seconds = self._watcher.clock.wall() - self._began
-            out.close(RunEnd(complete, seconds, self._frames() - self._frames_before, self._boundaries))
+            frames = self._frames() - self._frames_before
+            warnings = [
+                f"{self._names[key]}: {warning}"
+                for key, stream in self._watcher.streams.items()
+                for warning in stream.status().warnings
+            ]
+            out.close(RunEnd(complete, seconds, frames, self._boundaries, warnings))
 
     def _frames(self) -> int:
         return sum(stream.status().frames for stream in self._watcher.streams.values())
@@ -124,9 +132,15 @@ class RecordSink(HubSink):
                 wall += 0.001
             self._path.replace(aside)
             ours = re.compile(rf"{re.escape(stem)}-\d{{8}}T\d{{6}}\.\d{{3}}Z{re.escape(suffix)}")
-            older = sorted(path for path in self._path.parent.iterdir() if ours.fullmatch(path.name))
+            older = [path for path in oldest_first(self._path.parent, ours) if _is_ours(path)]
             for surplus in older[: max(0, len(older) - self._files)]:
                 surplus.unlink(missing_ok=True)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether we wrote a file: what was put aside first may be the user's own."""
+    with path.open("rb") as file:
+        return file.read(len(_BEGINS)) == _BEGINS
 
 
 def check_recordable(path: Path) -> None:

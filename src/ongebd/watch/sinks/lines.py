@@ -9,9 +9,21 @@ from datetime import datetime
 from ongebd.common.text import printable
 from ongebd.errors import OngebdError, os_errors
 from ongebd.output import clock
-from ongebd.watch.records import Dropped, Found, Retuned, StateChanged
+from ongebd.watch.records import Dropped, Found, Retuned, StateChanged, Warned
 from ongebd.watch.sink import Complain, HubSink
 from ongebd.watch.watcher import Watcher
+
+
+class WarningSink(HubSink):
+    """Tells the warnings of all sources."""
+
+    def __init__(self, watcher: Watcher, complain: Complain) -> None:
+        super().__init__("warnings", watcher.hub, (Warned,), complain)
+        self._streams = watcher.streams
+
+    def handle(self, record: Warned) -> None:
+        """Tell one."""
+        self._complain(f"{self._streams[record.stream].name}: {record.warning}")
 
 
 class LineSink(HubSink):
@@ -19,15 +31,19 @@ class LineSink(HubSink):
 
     Args:
         write: Takes a line without its end.
+        quiet: Only boundaries.
 
     Attributes:
         reader_gone: Set when the reader of the lines went away.
     """
 
-    def __init__(self, write: Callable[[str], object], watcher: Watcher, complain: Complain) -> None:
-        super().__init__(
-            "lines", watcher.hub, (Found, StateChanged, Dropped, Retuned), complain, limit=16_384
-        )
+    tries = 1  # a stream keeps what it couldn't write
+
+    def __init__(
+        self, write: Callable[[str], object], watcher: Watcher, complain: Complain, *, quiet: bool = False
+    ) -> None:
+        kinds = (Found,) if quiet else (Found, StateChanged, Dropped, Retuned)
+        super().__init__("lines", watcher.hub, kinds, complain, limit=16_384)
         self.reader_gone = threading.Event()
         self._write = write
         self._width = max(len(key) for key in watcher.streams)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import random
+from typing import get_args
 
 from ongebd import __version__
 from ongebd.common.text import public_name
 from ongebd.errors import ConfigError, MissingExtraError, OngebdError
-from ongebd.watch.records import Clip, Dropped, Found, Onset, StateChanged, record_line
+from ongebd.watch.records import Told, record_line
 from ongebd.watch.sink import Complain, HubSink
 from ongebd.watch.watcher import Watcher
 
-_TRIES = 6
 _SECONDS = 10
-_FIRST_DELAY = 0.5
 
 
 class WebhookSink(HubSink):
     """Posts records in order, one a request; the body is a line of `RecordSink`.
 
-    If the server doesn't answer, or answers 5xx, 408 or 429, the record is posted again after 0.5, 1, 2, … s.
+    If the server doesn't answer, or answers 5xx, 408 or 429, the record is posted again, six times at most.
     Every other answer is final. Redirects are not followed. Records that come meanwhile wait.
 
     Args:
@@ -29,6 +27,8 @@ class WebhookSink(HubSink):
         ConfigError: The URL is malformed.
         MissingExtraError: `httpx` is not installed.
     """
+
+    tries = 6
 
     def __init__(self, url: str, watcher: Watcher, complain: Complain) -> None:
         try:
@@ -43,31 +43,22 @@ class WebhookSink(HubSink):
         if self._url.scheme not in ("http", "https") or not self._url.host:
             raise ConfigError(f"--webhook: {self._name} is not an http or https URL")
         self._client = httpx.Client(timeout=_SECONDS, headers={"User-Agent": f"ongebd/{__version__}"})
-        super().__init__("webhook", watcher.hub, (Onset, Found, StateChanged, Dropped, Clip), complain)
+        super().__init__("webhook", watcher.hub, get_args(Told), complain)
 
-    def handle(self, record: Onset | Found | StateChanged | Dropped | Clip) -> None:
-        """Post a record until it is taken; only once if the watch is ending."""
-        body = record_line(record)
-        for attempt in range(1, _TRIES + 1):
-            problem, final = self._post(body)
-            if not problem:
-                return
-            delay = _FIRST_DELAY * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.0)
-            if final or attempt == _TRIES or self.ending.wait(delay):
-                raise OngebdError(f"{self._name}: {problem} ({attempt} {'try' if attempt == 1 else 'tries'})")
+    def handle(self, record: Told) -> None:
+        """Post a record."""
+        try:
+            with self._client.stream("POST", self._url, json=record_line(record)) as answer:
+                status = answer.status_code  # the rest of the answer is not read
+        except self._httpx.TimeoutException:
+            raise ConnectionError(f"{self._name}: no answer for {_SECONDS} s") from None
+        except self._httpx.HTTPError as problem:
+            why = public_name(str(problem) or type(problem).__name__)
+            raise ConnectionError(f"{self._name}: {why}") from None
+        if not 200 <= status < 300:
+            passing = status >= 500 or status in (408, 429)
+            raise (ConnectionError if passing else OngebdError)(f"{self._name}: answered {status}")
 
     def tidy(self) -> None:
         """Close the connections."""
         self._client.close()
-
-    def _post(self, body: object) -> tuple[str, bool]:
-        """What went wrong, if anything, and whether that is final."""
-        try:
-            with self._client.stream("POST", self._url, json=body) as answer:
-                status = answer.status_code  # the rest of the answer is not read
-        except self._httpx.TimeoutException:
-            return f"no answer for {_SECONDS} s", False
-        except self._httpx.HTTPError as problem:
-            return public_name(str(problem) or type(problem).__name__), False
-        trouble = "" if 200 <= status < 300 else f"answered {status}"
-        return trouble, status < 500 and status not in (408, 429)
