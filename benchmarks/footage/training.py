@@ -26,12 +26,16 @@ BY = 0.5
 
 # Some minutes on one core. The published MiniROAD has 13.6 M parameters and 128 frames in a window;
 # ESTimator is ours at half of its width for features of 1280 numbers.
+_DECIDING = ("label_rule=near", "tau=none", "min_std=0.004", "min_error=0.02", "min_gap=0.5", "max_run=1")
 TRAININGS: dict[str, tuple[str, ...]] = {
     "miniroad": (
-        *("method=miniroad", "network=embedding=256,hidden=256,window=64", "own_recipe=false"),
-        *("lr=0.001", "epochs=4", "batch=128"),
+        *("method=miniroad", "network=embedding=256,hidden=256,window=64,stride=1", "weight_decay=0.01"),
+        *("lr=0.001", "epochs=4", "batch=128", *_DECIDING),
     ),
-    "estimator": ("method=estimator", "width=256", "ffn=256", "epochs=4", "batch=256", "lr=0.0003"),
+    "estimator": (
+        *("method=estimator", "width=256", "ffn=256", "epochs=4", "batch=256", "run=64", "lr=0.0003"),
+        *_DECIDING,
+    ),
 }
 """Settings that differ from those of `ongebd train`."""
 NAMES = {"miniroad": "MiniROAD-BC", "estimator": "ESTimator"}

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 
+from ongebd.baselines.methods import SCHEDULES, make_network  # noqa: E402
 from ongebd.detector import load  # noqa: E402
 from ongebd.errors import ConfigError  # noqa: E402
 from ongebd.lab.training.batches import DeviceFeatures  # noqa: E402
@@ -22,13 +23,13 @@ from ongebd.lab.training.config import TrainConfig, read_config  # noqa: E402
 from ongebd.lab.training.dataset import make_dataset  # noqa: E402
 from ongebd.lab.training.loop import Trained, train  # noqa: E402
 from ongebd.lab.training.scores import group_by_length  # noqa: E402
-from ongebd.lab.training.task import task_of  # noqa: E402
+from ongebd.lab.training.task import optimizer_of, task_of  # noqa: E402
 from ongebd.lab.training.validation import judge, predictions_at  # noqa: E402
 from synthetic import SyntheticConfig, make_synthetic  # noqa: E402
 
 CPU = torch.device("cpu")
 NETWORKS = {
-    "miniroad": "embedding=16,hidden=16,window=12",
+    "miniroad": "embedding=16,hidden=16,window=12,stride=1",
     "testra": "width=16,heads=2,ffn=16,first_queries=4,second_queries=4,work=8,long=16",
     "simon": "width=16,heads=2,ffn=16,layers=1,run=8",
     "oadtr": "width=16,ffn=16,encoder_heads=2,decoder_heads=2,encoder_layers=1,decoder_layers=1,window=8",
@@ -40,7 +41,10 @@ def configured(method: str, out: Path, **changes: Any) -> TrainConfig:
     given = {
         "method": method,
         "network": NETWORKS.get(method, ""),
-        "own_recipe": False,
+        "optimizer": "adamw",
+        "weight_decay": 0.01,
+        "schedule": "constant",
+        "clip": None,
         "lr": 3e-3,
         "batch": 128,
     }
@@ -131,21 +135,51 @@ def test_the_discriminator_can_be_its_head(tmp_path: Path) -> None:
     assert again.config.threshold == 0.25
 
 
-def test_its_authors_recipe_is_the_default() -> None:
-    for method in NETWORKS:
-        config = TrainConfig(method=method, obd=False)
-        network = task_of(replace(config, network=NETWORKS[method])).network(16)
-        optimizer = task_of(config).optimizer(network, CPU)
-        recipe: Any = type(network).recipe  # type: ignore[attr-defined]
-        group = optimizer.param_groups[0]
-        assert (group["lr"], group["weight_decay"]) == (recipe.lr, recipe.weight_decay)
-        assert type(optimizer).__name__.lower() == recipe.optimizer
+# For THUMOS, from the authors' repositories: a batch is so many samples of so many targets; rates by epoch.
+AUTHORS = {
+    "miniroad": ("adamw", 1e-4, 0.05, None, 10, (16, 1), {9: 1.0}),
+    "testra": ("adam", 7e-5, 5e-5, None, 25, (16, 32), {0: 0.3, 10: 0.65451, 24: 0.003943}),
+    "simon": ("adam", 1e-4, 1e-4, 1.0, 16, (256, 128), {2: 1.0, 3: 0.5, 15: 0.5**5}),
+    "oadtr": ("adam", 1e-4, 1e-4, 1.0, 4, (4, 32), {0: 1.0, 3: 1e-3}),
+}
+
+
+@pytest.mark.parametrize("name", AUTHORS)
+def test_its_authors_recipe_is_the_default(name: str) -> None:
+    config = TrainConfig().changed({"method": name})
+    kind, lr, decay, clip, epochs, (samples, targets), course = AUTHORS[name]
+    optimizer = optimizer_of(config, torch.nn.Linear(2, 2), CPU)
+    group = optimizer.param_groups[0]
+    assert (type(optimizer).__name__.lower(), group["lr"], group["weight_decay"]) == (kind, lr, decay)
+    assert (config.clip, config.epochs, config.obd) == (clip, epochs, False)
+    layout = make_network(name).layout()
+    assert (config.batch // layout.run, layout.run) == (samples, targets)
+    assert layout.stride == (4 if name == "miniroad" else 1)
+    for epoch, factor in course.items():
+        assert SCHEDULES[config.schedule](epoch, epochs) == pytest.approx(factor, rel=1e-3)
+    assert config.deviations() == []
+    assert (
+        config.changed({"epochs": 1, "schedule": "constant", "device": "cpu"}).deviations()[0] == "epochs 1"
+    )
+
+
+def test_the_learning_rate_follows_the_schedule_also_in_a_resumed_training(tmp_path: Path) -> None:
+    whole = configured("oadtr", tmp_path / "whole", epochs=2, schedule="oadtr")
+    store, labels = make_synthetic(SyntheticConfig(videos=8, frames=60, dim=16, event=(15, 25)))
+    dataset = make_dataset(store, labels, whole)
+    once = train(whole, dataset=dataset, report=False)
+    config = replace(whole, out=str(tmp_path / "out"))
+    train(replace(config, epochs=1), dataset=dataset, report=False)
+    again = train(config, dataset=dataset, resume=True, report=False)
+    assert torch.equal(once.model.head.weight, again.model.head.weight)  # type: ignore[operator, arg-type]
+    kept = torch.load(tmp_path / "out" / "checkpoint.pt")
+    assert kept["optimizer"]["param_groups"][0]["lr"] == pytest.approx(3e-4)  # a tenth in the second epoch
 
 
 def test_gradients_are_clipped_if_the_authors_clip_them() -> None:
-    config = TrainConfig(method="oadtr", obd=False, network=NETWORKS["oadtr"])
+    config = TrainConfig().changed({"method": "oadtr", "network": NETWORKS["oadtr"]})
     network = task_of(config).network(16)
-    optimizer = task_of(config).optimizer(network, CPU)
+    optimizer = optimizer_of(config, network, CPU)
     for parameter in network.parameters():
         parameter.grad = torch.full_like(parameter, 100.0)
     optimizer.step()

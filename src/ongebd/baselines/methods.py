@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from math import cos, pi
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ongebd.common.settings import changed
 from ongebd.errors import ConfigError, import_extra, shown
 
 if TYPE_CHECKING:
     from ongebd.baselines.network import OnlineNetwork
+
+
+Optimizer = Literal["adamw", "adam"]
+Schedule = Literal["constant", "testra", "simon", "oadtr"]
+
+SCHEDULES: Mapping[Schedule, Callable[[float, int], float]] = {
+    "constant": lambda _done, _epochs: 1.0,
+    # A cosine down to 0, times a rise from 0.3 to 1 over the first 10 of 25 epochs.
+    "testra": lambda done, epochs: min(1, 0.3 + 1.75 * done / epochs) * (1 + cos(pi * done / epochs)) / 2,
+    "simon": lambda done, _epochs: 0.5 ** (done // 3),
+    "oadtr": lambda done, _epochs: 0.1 ** (done // 1),
+}
+"""What the learning rate is multiplied by when so many of all epochs are done, a step being a part of one."""
 
 
 class Method(NamedTuple):
@@ -19,19 +34,68 @@ class Method(NamedTuple):
         summary: One line for people.
         parameters: Of the published shape on 2048 numbers a frame; a test holds the network to it.
         network: Its class in the module of its name; the class of its shape is NETWORKConfig.
+        recipe: How its authors train it, as settings of `TrainConfig`; a batch is counted in targets.
     """
 
     title: str
     summary: str
     parameters: int
     network: str
+    recipe: Mapping[str, Any]
 
 
+# The recipes are those for THUMOS in the authors' repositories: jbistanbul/MiniROAD, zhaoyue-zephyrus/TeSTra,
+# TuanTNG/SimOn and wangxiang1230/OadTR. What differs from them is in docs/training.md, "Baselines".
 METHODS = {
-    "miniroad": Method("MiniROAD - BC", "a GRU over all frames so far", 13_644_801, "MiniRoad"),
-    "testra": Method("TeSTra - BC", "attention to an endless, fading memory", 56_763_393, "TeSTra"),
-    "simon": Method("Sim-On - BC", "attention to 6 frames and its own past", 3_295_489, "SimOn"),
-    "oadtr": Method("OadTR - BC", "a transformer over the last 64 frames", 73_595_906, "OadTr"),
+    "miniroad": Method(
+        "MiniROAD - BC",
+        "a GRU over all frames so far",
+        13_644_801,
+        "MiniRoad",
+        {"weight_decay": 0.05, "batch": 16, "epochs": 10},
+    ),
+    "testra": Method(
+        "TeSTra - BC",
+        "attention to an endless, fading memory",
+        56_763_393,
+        "TeSTra",
+        {
+            "optimizer": "adam",
+            "lr": 7e-5,
+            "weight_decay": 5e-5,
+            "schedule": "testra",
+            "batch": 16 * 32,
+            "epochs": 25,
+        },
+    ),
+    "simon": Method(
+        "Sim-On - BC",
+        "attention to 6 frames and its own past",
+        3_295_489,
+        "SimOn",
+        {
+            "optimizer": "adam",
+            "weight_decay": 1e-4,
+            "schedule": "simon",
+            "clip": 1.0,
+            "batch": 256 * 128,
+            "epochs": 16,
+        },
+    ),
+    "oadtr": Method(
+        "OadTR - BC",
+        "a transformer over the last 64 frames",
+        73_595_906,
+        "OadTr",
+        {
+            "optimizer": "adam",
+            "weight_decay": 1e-4,
+            "schedule": "oadtr",
+            "clip": 1.0,
+            "batch": 128,
+            "epochs": 4,
+        },
+    ),
 }
 """The baselines of the paper's table of online methods."""
 

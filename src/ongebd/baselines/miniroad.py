@@ -21,7 +21,6 @@ from ongebd.baselines.network import (
     Layout,
     NetworkConfig,
     OnlineNetwork,
-    Recipe,
     Size,
     binary_losses,
 )
@@ -39,6 +38,8 @@ class MiniRoadConfig(NetworkConfig):
     """Dropout before the GRU."""
     window: Size = 128
     """Frames in a training window. In a stream there is none: the hidden state goes on."""
+    stride: Size = 4
+    """Frames between two training windows of one epoch."""
 
 
 class MiniRoadState(NamedTuple):
@@ -57,7 +58,6 @@ class MiniRoad(OnlineNetwork[MiniRoadState]):
 
     method: ClassVar[str] = "miniroad"
     shape: MiniRoadConfig
-    recipe: ClassVar[Recipe] = Recipe(optimizer="adamw", lr=1e-4, weight_decay=0.05)
 
     def __init__(self, config: MiniRoadConfig = MiniRoadConfig()) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class MiniRoad(OnlineNetwork[MiniRoadState]):
 
     def layout(self) -> Layout:
         """A window for each target, which is its last frame."""
-        return Layout(self.shape.window - 1, 0, 1)
+        return Layout(self.shape.window - 1, 0, 1, self.shape.stride)
 
     def losses(self, frames: Tensor, targets: Tensor, lead: Tensor, weight: Tensor | float = 1.0) -> Tensor:
         """Cross-entropy on the last step of each window.

@@ -4,8 +4,8 @@ Each is a published online action detector whose classifier is replaced by a *bo
 paper's "- BC" rows. It takes one frame's feature at a time and says how likely that frame is a boundary. The
 network keeps no state of a stream; `start` makes one, and `step` gives the next.
 
-A baseline is one file: its shape, its layers, its loss and its authors' training settings. What several of
-them need is here and in `ongebd.baselines.attention`.
+A baseline is one file: its shape, its layers and its loss; its authors' training settings are in
+`ongebd.baselines.methods`. What several of them need is here and in `ongebd.baselines.attention`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -29,16 +29,6 @@ Dropout = Annotated[float, Range(least=0, below=1)]
 State = TypeVar("State", bound=tuple[Tensor, ...])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
-    """How a baseline's authors train it; `clip` is the largest norm of a gradient, if there is one."""
-
-    optimizer: Literal["adam", "adamw"]
-    lr: float
-    weight_decay: float
-    clip: float | None = None
-
-
 class Layout(NamedTuple):
     """The runs that a loss is made of, as `ongebd.data.windows` lays them.
 
@@ -46,11 +36,13 @@ class Layout(NamedTuple):
         window: L, frames before the first place that has a target.
         region: K, targets that are computed for what comes after them, and have no loss.
         run: R, targets with a loss.
+        stride: An epoch takes one run of so many.
     """
 
     window: int
     region: int
     run: int
+    stride: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +68,6 @@ class OnlineNetwork(nn.Module, ABC, Generic[State]):
 
     method: ClassVar[str]
     """The name under which it is loaded."""
-    recipe: ClassVar[Recipe]
-    """How its authors train it."""
     shape: NetworkConfig
     """Its configuration."""
 

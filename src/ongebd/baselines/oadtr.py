@@ -24,7 +24,6 @@ from ongebd.baselines.network import (
     Layout,
     NetworkConfig,
     OnlineNetwork,
-    Recipe,
     Size,
     begun_with_still,
     binary_losses,
@@ -117,7 +116,6 @@ class OadTr(OnlineNetwork[OadTrState]):
 
     method: ClassVar[str] = "oadtr"
     shape: OadTrConfig
-    recipe: ClassVar[Recipe] = Recipe(optimizer="adam", lr=1e-4, weight_decay=1e-4, clip=1.0)
     future_share: ClassVar[float] = 0.5
     """What the loss on the frames to come is multiplied by."""
 

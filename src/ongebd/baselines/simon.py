@@ -24,7 +24,6 @@ from ongebd.baselines.network import (
     Layout,
     NetworkConfig,
     OnlineNetwork,
-    Recipe,
     Size,
     binary_losses,
     latest,
@@ -47,7 +46,7 @@ class SimOnConfig(NetworkConfig):
     """Frames before the newest, and probabilities, that it looks at."""
     dropout: Dropout = 0.1
     """Everywhere."""
-    run: Size = 32
+    run: Size = 128
     """Neighbouring frames that are trained together, one after the other."""
 
     shared_by: ClassVar[tuple[str, ...]] = ("heads",)
@@ -80,7 +79,6 @@ class SimOn(OnlineNetwork[SimOnState]):
 
     method: ClassVar[str] = "simon"
     shape: SimOnConfig
-    recipe: ClassVar[Recipe] = Recipe(optimizer="adam", lr=1e-4, weight_decay=1e-4, clip=1.0)
     focus: ClassVar[float] = 2.0
     """γ of the focal loss."""
     balance: ClassVar[float] = 0.25

@@ -25,7 +25,6 @@ from ongebd.baselines.network import (
     Layout,
     NetworkConfig,
     OnlineNetwork,
-    Recipe,
     Size,
     begun_with_still,
     binary_losses,
@@ -190,7 +189,6 @@ class TeSTra(OnlineNetwork[TeSTraState]):
 
     method: ClassVar[str] = "testra"
     shape: TeSTraConfig
-    recipe: ClassVar[Recipe] = Recipe(optimizer="adam", lr=7e-5, weight_decay=5e-5)
     _positions: Tensor
 
     def __init__(self, config: TeSTraConfig = TeSTraConfig()) -> None:

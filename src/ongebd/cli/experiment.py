@@ -70,8 +70,8 @@ class RunOption:
     work: Path | None = None
     """Folder for what is kept between runs: composites, features, errors. [OUT/work]"""
 
-    scale: str = "small"
-    """How much is made and trained: tiny, small, medium or full."""
+    scale: str | None = None
+    """How much is made and trained: tiny, small, medium or full. [full with --data, small with --clips]"""
 
     seeds: int | None = None
     """Seeds per training. [the scale's]"""
@@ -112,7 +112,7 @@ def all_(*, option: Run = None) -> int:
 def _run(names: Sequence[str], option: RunOption) -> int:
     from ongebd.lab.experiments.scales import scale_of
 
-    scale = scale_of(option.scale, option.seeds)
+    scale = scale_of(option.scale or ("full" if option.data else "small"), option.seeds)
     if (option.data is None) == (not option.clips):
         raise ConfigError("use either --data with the paper's data sets or --clips with folders of clips")
     if option.ids is not None and option.data is None:

@@ -8,19 +8,32 @@
    ambiguous.
 4. Without a pattern, in rules 1 and 3: a video's ending (`abc.mp4`) or a `v_` in front (`v_abc`) may be
    missing, in the label or in the prediction, if that leaves no two labels alike.
+
+TAPOS labels *instances*, stretches of a video. Whole videos are cut by the times in the instances' ids.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Set
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Set
 from dataclasses import dataclass
 
+from ongebd.data.label_dicts import TAPOS_INSTANCE
+from ongebd.data.label_set import LabelSet
 from ongebd.errors import LabelError
 
 _SEPARATORS = "_-. "
 _MIN_LENGTH = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A stretch of a whole video, from and to in seconds."""
+
+    video: str
+    start: float
+    end: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +99,36 @@ def match_ids(predictions: Iterable[str], labels: Iterable[str], pattern: str | 
     others = len(prediction_of) - exact
     label_of = {name: label for label, name in prediction_of.items()}
     return IdMatch(label_of, exact, others if pattern else 0, 0 if pattern else others, tuple(unknown))
+
+
+def instances_in(
+    videos: Iterable[str], labels: LabelSet, there: Container[str], pattern: str | None = None
+) -> tuple[dict[str, Instance], tuple[str, ...]]:
+    """The TAPOS instances that are cut out of whole videos, by their ids; and the videos that hold none.
+
+    Args:
+        videos: Ids that aren't those of instances.
+        labels: Instances of another data set don't exist.
+        there: Instances that needn't be cut out.
+        pattern: As in `match_ids`.
+    """
+    spans = defaultdict(list)
+    for name in labels.videos if labels.dataset == "tapos" else ():
+        if name not in there and (found := TAPOS_INSTANCE.fullmatch(name)):
+            spans[found["video"]].append((name, _seconds(found["from"]), _seconds(found["to"])))
+    match = match_ids(videos, spans, pattern)
+    cut = {
+        name: Instance(video, start, end)
+        for video, label in match.label_of.items()
+        for name, start, end in spans[label]
+    }
+    return cut, match.unknown
+
+
+def _seconds(text: str) -> float:
+    """79_481 → 79.481; the second part counts milliseconds."""
+    whole, milli = text.split("_")
+    return int(whole) + int(milli) / 1000
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.data.id_matching import match_ids
-from ongebd.data.label_dicts import TAPOS_INSTANCE
+from ongebd.data.id_matching import instances_in, match_ids
 from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.numbers import FloatArray
 from ongebd.errors import LabelError
@@ -100,21 +98,15 @@ def label_videos(
     """
     match = match_ids(store.ids(), labels.videos, id_pattern)
     stored = {label: name for name, label in match.label_of.items()}
-    unlabelled = match.unknown
-    whole: dict[str, str] = {}  # the stored video that holds an instance, by the video's name in the labels
-    instances = _instances_by_video(labels, stored) if labels.dataset == "tapos" else {}
-    if instances:
-        spans = match_ids(match.unknown, instances, id_pattern)
-        whole = {video: name for name, video in spans.label_of.items()}
-        unlabelled = spans.unknown
+    cut, unlabelled = instances_in(match.unknown, labels, stored, id_pattern)
 
     videos = []
     for label in labels.videos.values():
         if label.id in stored:
             videos.append(_labelled(store[stored[label.id]], label, rule, near))
-        elif (found := TAPOS_INSTANCE.fullmatch(label.id)) and found["video"] in whole:
-            span = _seconds(found["from"]), _seconds(found["to"])
-            videos.append(_labelled(store[whole[found["video"]]], label, rule, near, span))
+        elif label.id in cut:
+            part = cut[label.id]
+            videos.append(_labelled(store[part.video], label, rule, near, (part.start, part.end)))
     if not videos:
         raise LabelError(
             f"none of the {len(store.ids())} videos in the store is in {labels.source or 'the labels'};"
@@ -193,18 +185,3 @@ def _labelled(
         times = times[part] - span[0]
     targets = frame_targets(times, chosen_annotator(label), rule, near)
     return LabelledVideo(label.id, stored.features[part], times, stored.epochs[part], targets)
-
-
-def _instances_by_video(labels: LabelSet, stored: Mapping[str, str]) -> dict[str, list[str]]:
-    """The instances that the store doesn't have under their own ids, by video."""
-    by_video = defaultdict(list)
-    for name in labels.videos:
-        if name not in stored and (found := TAPOS_INSTANCE.fullmatch(name)):
-            by_video[found["video"]].append(name)
-    return dict(by_video)
-
-
-def _seconds(text: str) -> float:
-    """79_481 → 79.481; the second part counts milliseconds."""
-    whole, milli = text.split("_")
-    return int(whole) + int(milli) / 1000

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ongebd.data.id_matching import instances_in, match_ids
 from ongebd.data.label_set import LabelSet
 from ongebd.data.numbers import FloatArray, number_list
 from ongebd.errors import LabelError
@@ -33,6 +34,14 @@ class VideoPrediction:
     complete: bool = True
     onsets_known: FloatArray | None = None
     duration: float | None = None
+
+    def between(self, start: float, end: float) -> VideoPrediction:
+        """The boundaries from `start` to `end`, seconds, with all times counted from `start`."""
+        inside = (self.times >= start) & (self.times <= end)
+        columns = (self.times, self.decided, self.onsets, self.onsets_known)
+        times, *others = (None if each is None else each[inside] - start for each in columns)
+        assert times is not None
+        return VideoPrediction(times, others[0], others[1], self.complete, others[2], end - start)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +79,22 @@ class PredictionSet:
         """The predictions that have a labelled video, under its id."""
         videos = {label_of[name]: video for name, video in self.videos.items() if name in label_of}
         return replace(self, videos=videos)
+
+    def of_instances(self, labels: LabelSet, id_pattern: str | None = None) -> PredictionSet:
+        """TAPOS: the labelled instances in place of whole videos, with times counted from their start.
+
+        An instance that has its own prediction keeps it. Frame numbers can't be cut, and stay.
+        """
+        match = match_ids(self.videos, labels.videos, id_pattern)
+        cut, _ = instances_in(match.unknown, labels, match.label_of.values(), id_pattern)
+        if not cut or self.unit == "frames":
+            return self
+        whole = {part.video for part in cut.values()}
+        videos = {name: video for name, video in self.videos.items() if name not in whole}
+        for name, part in cut.items():
+            videos[name] = self.videos[part.video].between(part.start, part.end)
+        note = f"{len(cut)} instances cut out of {len(whole)} whole videos by the times in their ids"
+        return replace(self, videos=videos, notes=(*self.notes, note))
 
     def at(self, moment: Moment) -> PredictionSet:
         """The same boundaries, scored at their centre or at their onset.

@@ -50,6 +50,7 @@ class WindowTape:
         window: L.
         region: K.
         run: Targets in a run.
+        stride: An epoch takes one run of so many.
     """
 
     rows: IntArray
@@ -58,6 +59,7 @@ class WindowTape:
     window: int
     region: int
     run: int
+    stride: int = 1
 
     @property
     def frames_in_run(self) -> int:
@@ -77,15 +79,17 @@ class WindowTape:
     def epoch(self, seed: int, epoch: int) -> IntArray:
         """The runs of one epoch in random order, each by the place of its first feature.
 
-        Every target is in exactly one run. Where runs are cut differs from epoch to epoch.
+        Without a stride, every target is in exactly one run. Where runs are cut differs from epoch to epoch.
         """
-        rng = np.random.default_rng((seed, epoch))
-        first = int(rng.integers(self.run))  # the places before and after the videos leave room for this
-        runs = (len(self.rows) - self.window - self.region - first) // self.run
-        return first + self.run * rng.permutation(runs)
+        rng, step = np.random.default_rng((seed, epoch)), self.run * self.stride
+        first = int(rng.integers(step))  # the places before and after the videos leave room for a run
+        room = len(self.rows) - self.window - self.region - self.run - first
+        return first + step * rng.permutation(room // step + 1)
 
 
-def build_tape(videos: Sequence[LabelledVideo], *, window: int, region: int, run: int) -> WindowTape:
+def build_tape(
+    videos: Sequence[LabelledVideo], *, window: int, region: int, run: int, stride: int = 1
+) -> WindowTape:
     """Lay videos on a tape, in the given order; see `WindowTape`."""
     before = window + region + run  # so that the first run may begin at any phase
     parts = [_padding(before, 0)]
@@ -98,7 +102,7 @@ def build_tape(videos: Sequence[LabelledVideo], *, window: int, region: int, run
         row += len(video)
     parts.append(_padding(run, 0))
     rows, targets, leads = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return WindowTape(rows, targets, leads, window, region, run)
+    return WindowTape(rows, targets, leads, window, region, run, stride)
 
 
 def _padding(count: int, row: int) -> tuple[IntArray, BoolArray, npt.NDArray[np.int32]]:

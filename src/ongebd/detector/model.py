@@ -34,6 +34,7 @@ class Model:
         error: The error of an anticipator.
         threshold_at: From a sensitivity to the threshold of the head, where there is such a table.
         learned: Whether it was trained, so that it suits one backbone and one rate.
+        one_rate: Whether it only works at the fps of its defaults, those of the features that trained it.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Model:
     error: ErrorFunction = cosine_error
     threshold_at: Callable[[float], float] | None = None
     learned: bool = True
+    one_rate: bool = False
     _loading: Callable[[], Model] | None = field(default=None, init=False, repr=False, compare=False)
 
     def loaded_by(self, loading: Callable[[], Model]) -> Self:
@@ -87,6 +89,11 @@ class Model:
                 f"{self.name} doesn't use {setting.name}; its head, {filled.head_name}, uses {others}"
             )
         filled.check_complete()
+        if self.one_rate and filled.rate() != self.defaults.rate():
+            raise ConfigError(
+                f"{self.name} was trained at {self.defaults.fps:g} frames a second, not {filled.fps:g}:"
+                f" leave fps out, or train another model on features at {filled.fps:g}"
+            )
         return filled
 
     def _at_sensitivity(self, filled: StreamConfig, sensitivity: float) -> StreamConfig:

@@ -119,7 +119,7 @@ def load_trained(
     if backbone is None:
         backbone = _backbone(folder, about.backbone, threads, device, weights)
     _check_backbone(folder, about.backbone, dim, backbone)
-    return Model(name, about.summary, backbone, about.settings, method, error)
+    return Model(name, about.summary, backbone, about.settings, method, error, one_rate=True)
 
 
 def _anticipating(folder: Path, name: str, window: int, threads: int, device: str, by_onnx: bool) -> Method:

@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ongebd.data.prediction_set import PredictionSet, VideoPrediction
 from ongebd.errors import ConfigError
 from ongebd.features.store import FeatureStore
+from ongebd.lab.evaluation.evaluation import evaluate
 from ongebd.lab.experiments.datasets import DataFolder, MissingDataError, store_key
 from ongebd.lab.experiments.session import Chosen
 from synthetic import SyntheticConfig, make_synthetic
@@ -75,7 +77,7 @@ def test_what_is_missing_is_told_with_how_to_make_it(add: Callable[..., Path]) -
     source.get("tsn-sthv2")  # needs no other store
     with pytest.raises(MissingDataError, match=r"TAPOS is not there: make .*/features with `ongebd extract`"):
         source.get("tapos")
-    command = r"make .*-tsn-kinetics with `ongebd extract --fps 24 --backbone tsn-kinetics --weights FILE`"
+    command = r"make .*-tsn-kinetics with `ongebd extract --backbone tsn-kinetics --weights FILE`"
     with pytest.raises(MissingDataError, match=command):
         source.get("tsn-kinetics")
     (data / "kinetics-gebd" / "train.json").unlink()
@@ -168,6 +170,49 @@ def test_a_list_of_ids_chooses_the_test_videos(add: Callable[..., Path], tmp_pat
     assert len(found.training.labels) == TRAINING
     assert found.test.key != whole.test.key
     assert "only those in ids.csv" in chosen.about
+    assert found.unlike == ("2 videos of ids.csv",)
     (tmp_path / "ids.csv").write_text("id\nelsewhere\n")
     with pytest.raises(MissingDataError, match="none of its 1 ids is in the labels"):
         Chosen(source, tmp_path / "ids.csv").get("kinetics")
+
+
+def test_features_of_another_backbone_or_rate_never_stand_beside_printed_values_unsaid(
+    add: Callable[..., Path],
+) -> None:
+    data = add("features", "efficientnet_lite0@7")
+    found = DataFolder(data).get("kinetics")
+    assert found.unlike == ("features of efficientnet_lite0, not of ResNet-50",)
+    about = "features of efficientnet_lite0@7 at 24 frames a second; labels test.json, sha256 "
+    assert about in found.test.about
+    store = data / "kinetics-gebd" / "features" / "store.json"
+    store.write_text(store.read_text().replace("24.0", "6.0"))
+    with pytest.raises(ConfigError, match=r"at 6 frames a second, but Kinetics-GEBD takes 24; .*--fps 24"):
+        DataFolder(data).get("kinetics")
+
+
+def test_whole_tapos_videos_hold_their_instances(tmp_path: Path) -> None:
+    place = tmp_path / "tapos"
+    place.mkdir()
+    rows = {
+        name: {"video_duration": 2.0, "substages_timestamps": [[1.0]], "fps": 6.0, "num_frames": 12}
+        for name in ("abcde_s0_4_0_6_0", "abcde_s1_8_5_10_5", "other_s0_0_0_2_0")
+    }
+    for part in ("train", "test"):
+        (place / f"{part}.json").write_text(json.dumps(rows))
+    with FeatureStore.create(place / "features", backbone="resnet50@1", dim=2, fps=6) as store:
+        store.add("abcde", np.ones((66, 2)), np.arange(66) / 6, np.zeros(66, np.int32), 11.0, "abcde")
+    (place / "videos").mkdir()
+    (place / "videos" / "abcde.mp4").write_bytes(b"")
+    part = DataFolder(tmp_path).get("tapos").test
+    assert list(part.files) == ["abcde"]
+    whole = PredictionSet({"abcde": VideoPrediction(np.array([1.0, 5.0, 9.0]), np.array([1.0, 5.5, 9.0]))})
+    cut = whole.of_instances(part.labels).videos
+    assert {name: video.times.tolist() for name, video in cut.items()} == {
+        "abcde_s0_4_0_6_0": [1.0],
+        "abcde_s1_8_5_10_5": [0.5],
+    }
+    decided = cut["abcde_s0_4_0_6_0"].decided
+    assert decided is not None
+    assert decided.tolist() == [1.5]
+    report = evaluate(part.labels, whole)  # as `ongebd evaluate` does
+    assert (report["videos"]["scored"], report["videos"]["missing"]) == (3, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,6 +21,7 @@ from ongebd.lab.experiments.report import Report  # noqa: E402
 from ongebd.lab.experiments.runner import Runner  # noqa: E402
 from ongebd.lab.experiments.scales import scale_of  # noqa: E402
 from ongebd.lab.experiments.tables import notes_of, tables_of  # noqa: E402
+from ongebd.types import Boundary  # noqa: E402
 from synthetic import SyntheticConfig, make_synthetic  # noqa: E402
 
 TINY = scale_of("tiny")
@@ -137,7 +139,7 @@ def test_a_method_that_needs_videos_is_left_out_where_there_are_none(runner: Run
     rows = tuple(row for row in offline.rows if row.kind == "watched")
     table = runner.table(replace(offline, rows=rows))
     assert table.failures == []
-    assert all("needs the videos, and 4 are not there" in str(row.missing) for row in table.rows)
+    assert all("needs the videos, and none is there" in str(row.missing) for row in table.rows)
     assert "SceneDetect (scenedetect-content) was left out: " in " ".join(notes_of(table))
 
 
@@ -180,3 +182,79 @@ def test_the_report_tells_printed_from_measured(runner: Runner, tmp_path: Path) 
     assert "*Not run: no tsn-sthv2 set here.*" in text
     page = (tmp_path / "report.html").read_text()
     assert page.count("<table>") == sum(len(tables_of(table)) for table in tables if table.missing is None)
+
+
+def test_test_videos_that_are_missing_count_as_missed_and_are_named(
+    runner: Runner, material: Made, work: Path
+) -> None:
+    components = EXPERIMENTS["components"]
+    rows = tuple(row for row in components.rows if row.name == "EST+REST+OBD")
+    experiment = replace(components, rows=rows)
+    whole = runner.table(experiment)
+    lacking = Made.__new__(Made)
+    test = material.set.test
+    absent = {f"absent-{n}": replace(v, id=f"absent-{n}") for n, v in enumerate(test.labels.videos.values())}
+    labels = replace(test.labels, videos={**test.labels.videos, **absent})
+    lacking.set = replace(material.set, test=replace(test, labels=labels))
+    table = Runner(lacking, SCALE, Cache(work), "cpu").table(experiment)  # type: ignore[arg-type]
+    assert (whole.videos, table.videos) == (4, 8)
+    (before,), (after,) = whole.rows, table.rows
+    assert after.cells["recall 0.05"].value == pytest.approx(before.cells["recall 0.05"].value / 2)
+    assert after.cells["precision 0.05"].value == before.cells["precision 0.05"].value
+    text = " ".join(notes_of(table))
+    assert "4 of the 8 videos are missing from EST+REST+OBD: all their boundaries count as missed" in text
+    assert "**Not comparable with the printed values:** 4 videos missing; trained at scale tiny." in text
+
+
+def test_one_file_that_is_missing_or_broken_is_a_miss_and_its_row_stands(
+    material: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = list(material.set.test.labels.videos)
+    files = {name: tmp_path / f"{name}.mp4" for name in names[:-1]}
+    for path in files.values():
+        path.write_bytes(b"x")
+    monkeypatch.setattr("ongebd.load", lambda name: SimpleNamespace(defaults=name))
+
+    def detect(path: Path, _model: object) -> SimpleNamespace:
+        if path.stem == names[0]:
+            raise FeatureError(f"{path.name}: damaged")
+        return SimpleNamespace(boundaries=[Boundary(1.0, 1.0, 1.0, 1.0)])
+
+    monkeypatch.setattr("ongebd.detect", detect)
+    source = Made.__new__(Made)
+    source.set = replace(material.set, test=replace(material.set.test, files=files))
+    offline = EXPERIMENTS["offline-kinetics"]
+    rows = tuple(row for row in offline.rows if row.name.startswith("SceneDetect"))
+    runner = Runner(source, SCALE, Cache(tmp_path / "work"), "cpu")  # type: ignore[arg-type]
+    table = runner.table(replace(offline, rows=rows))
+    assert table.failures == []
+    assert table.rows[0].missing is None
+    assert table.videos == 4
+    text = " ".join(notes_of(table))
+    assert f"1 files can't be read, such as {names[0]}.mp4: damaged" in text
+    assert "2 of the 4 videos are missing" in text
+
+
+def test_every_row_of_the_discriminator_is_at_the_paper_s_tau_unless_it_says_so() -> None:
+    for experiment in EXPERIMENTS.values():
+        ours = [row for row in experiment.rows if row.kind == "trained" and row.method == "estimator"]
+        assert any(row.obd and row.tau == 1.5 for row in ours)
+        for row in ours:
+            assert row.tau == 1.5 or row.at or not row.obd or "τ chosen" in row.name or row.deciding
+
+
+def test_speed_and_cost_stand_beside_the_f1_of_the_same_methods(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {"machine": {"processor": "a processor", "date": "today"}, "methods": []}
+    monkeypatch.setattr("ongebd.lab.experiments.runner.bench", lambda *_: found)
+    monkeypatch.setattr("ongebd.lab.experiments.runner.speed_values", lambda *_: {"overall": 5.0})
+    cost = EXPERIMENTS["cost"]
+    ours = tuple(row for row in cost.rows if row.name == "ESTimator")
+    table = runner.table(replace(cost, rows=ours))
+    (row,) = table.rows
+    online = runner.table(replace(EXPERIMENTS["online-kinetics"], rows=ours))
+    assert row.cells["average"] == online.rows[0].cells["average"]
+    assert row.cells["overall"].value == 5.0
+    assert (row.printed["average"], row.printed["overall"]) == (0.748, 96.3)
+    assert "measured on a processor, today" in " ".join(notes_of(table))

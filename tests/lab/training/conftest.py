@@ -40,7 +40,7 @@ def small_config(out: Path) -> TrainConfig:
         batch=128,
         run=32,
         lr=3e-3,
-        label_rule="exact",
+        tau=None,
         device="cpu",
     )
 

@@ -98,3 +98,17 @@ def test_what_does_not_fit_stays_in_the_store(dataset: Dataset, monkeypatch: pyt
     assert isinstance(place_features(videos, CPU, "device"), DeviceFeatures)
     monkeypatch.undo()
     assert isinstance(place_features(videos, CPU, "auto"), DeviceFeatures)
+
+
+def test_a_batch_of_the_paper_is_512_targets_drawn_by_themselves(
+    make: Callable[..., Dataset], config: TrainConfig
+) -> None:
+    dataset = make(replace(config, run=1, batch=512), videos=12, frames=100)
+    tape = dataset.tape
+    batches = BatchLoader(tape, DeviceFeatures(dataset.training, CPU), Processes(0, 1, CPU), runs=512, seed=0)
+    first = next(iter(batches.epoch(0)))
+    assert first.frames.shape[:2] == (512, 8 + 9 + 1)  # each with its own windows: L + K + 1 frames
+    assert first.targets.shape == (512, 9 + 1)
+    order = tape.epoch(0, 0)
+    assert len(set(order.tolist())) == len(order) == len(tape.rows) - 8 - 9
+    assert (np.abs(np.diff(order)) == 1).mean() < 0.01  # neighbours come one after the other by chance only

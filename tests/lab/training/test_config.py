@@ -13,28 +13,47 @@ from ongebd.lab.training.config import TrainConfig, read_config, write_config
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 
 
+PAPER = {
+    "window": 8,
+    "layers": 3,
+    "lr": 1e-4,
+    "optimizer": "adamw",
+    "batch": 512,
+    "run": 1,
+    "alpha": 0.5,
+    "region": 9,
+    "balanced": True,
+    "validation_share": 0.2,
+    "residual": False,
+    "label_rule": "exact",
+    "est": True,
+    "rest": True,
+    "obd": True,
+    "metric": "cosine",
+    "clip": None,
+    "schedule": "constant",
+    "delta": 21,
+    "tau": 1.5,
+    "min_error": 0.0,
+    "min_gap": 0.0,
+    "fps": None,
+}
+
+
 @pytest.mark.parametrize("name", ["kinetics-gebd", "tapos"])
-def test_the_files_hold_what_the_paper_states(name: str) -> None:
+def test_the_files_are_the_paper_s_and_so_are_the_defaults(name: str) -> None:
     config = read_config(CONFIGS / f"{name}.yaml")
-    stated = {
-        "window": 8,
-        "layers": 3,
-        "lr": 1e-4,
-        "batch": 512,
-        "alpha": 0.5,
-        "region": 9,
-        "balanced": True,
-        "delta": 21,
-        "validation_share": 0.2,
-        "residual": False,
-        "est": True,
-        "rest": True,
-        "obd": True,
-        "metric": "cosine",
-    }
-    assert {key: getattr(config, key) for key in stated} == stated
+    assert {key: getattr(config, key) for key in PAPER} == PAPER
     assert config.dataset == name
-    assert config.model(2048).width == 1024
+    assert config.model(2048) == TrainConfig().model(2048)
+    assert [each for each in config.deviations() if each.split()[0] not in ("width", "ffn")] == []
+    stream = config.stream(6.0, 1.5)
+    assert (stream.min_gap, stream.min_error, stream.inliers_only, stream.head) == (0.0, 0.0, False, None)
+
+
+def test_settings_that_are_not_the_paper_s_are_named() -> None:
+    config = TrainConfig(run=64, label_rule="near", tau=None, out="x", seed=4, device="cpu")
+    assert config.deviations() == ["label_rule near", "run 64", "tau None"]
 
 
 def test_a_file_is_read_back_as_written(tmp_path: Path) -> None:
@@ -63,7 +82,7 @@ def test_yaml_numbers_without_a_point_are_numbers(tmp_path: Path) -> None:
         ("lr: 0", "lr must be above 0"),
         ("seed: 10000000000000000000000", "seed must be at least 0 and at most"),
         # One setting doesn't fit another one, or only its user refuses it.
-        ("batch: 500", "multiple of run"),
+        ("{batch: 500, run: 64}", "multiple of run"),
         ("heads: 7", "multiple of heads"),
         ("dropout: 1", "dropout must be at least 0 and below 1"),
         ("{est: false, rest: false}", "set obd to false"),

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,10 @@ import pytest
 import ongebd
 from ongebd import backbones
 from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.lab.training.config import TrainConfig
+from ongebd.lab.training.dataset import Dataset, make_dataset
+from ongebd.lab.training.loop import train
+from synthetic import SyntheticConfig, make_synthetic
 
 BACKBONE = backbones.get("efficientnet_lite0")
 
@@ -132,3 +137,38 @@ def test_an_unknown_name_lists_what_there_is() -> None:
 def test_a_device_for_a_model_that_needs_none_is_refused() -> None:
     with pytest.raises(ConfigError, match="window-mean doesn't run on cuda"):
         ongebd.load("window-mean", device="cuda")
+
+
+def test_a_model_trained_as_the_paper_says_decides_as_it_says_and_only_at_its_rate(
+    config: TrainConfig, make: Callable[..., Dataset], tmp_path: Path
+) -> None:
+    config = replace(config, tau=TrainConfig().tau, epochs=1)
+    dataset = replace(make(config, dim=1280), backbone="efficientnet_lite0")
+    train(config, dataset=dataset)
+    model = ongebd.load(tmp_path / "out" / "model")
+    video = dataset.validation[0]
+    stream = model.stream()
+    found = [
+        stream.update_feature(feature, time)
+        for feature, time in zip(video.features.astype(np.float32), video.times, strict=True)
+    ]
+    errors = [each.error for each in found][1:]
+    for place, decision in enumerate(found[1:]):
+        queue = errors[max(0, place - 21) : place]  # Eq. 5; only the start, from the ninth error on, is ours
+        wanted = len(queue) >= 8 and errors[place] - np.mean(queue) > 1.5 * np.std(queue)
+        assert decision.is_boundary == wanted
+    assert sum(decision.is_boundary for decision in found) > 1
+    line = r"model was trained at 24 frames a second, not 6: leave fps out, or train another model"
+    with pytest.raises(ConfigError, match=line):
+        model.stream(fps=6.0)
+
+
+def test_features_at_another_rate_than_the_data_set_s_are_refused_unless_they_are_meant(
+    config: TrainConfig,
+) -> None:
+    store, labels = make_synthetic(SyntheticConfig(videos=10, frames=60, dim=8, event=(15, 25)))
+    tapos = replace(labels, dataset="tapos")
+    line = r"at 24 frames a second, but tapos is 6: extract with --fps 6, or .* --set fps=24"
+    with pytest.raises(ConfigError, match=line):
+        make_dataset(store, tapos, config)
+    assert make_dataset(store, tapos, replace(config, fps=24.0)).fps == 24

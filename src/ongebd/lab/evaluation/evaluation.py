@@ -101,7 +101,7 @@ def evaluate(
     config = config or EvaluationConfig()
     least = config.min_consistency
     min_consistency = min_consistency_of(labels.dataset) if isinstance(least, str) else least
-    given = [predictions] if other is None else [predictions, other]
+    given = [each.of_instances(labels, id_pattern) for each in (predictions, other) if each is not None]
     matches = [match_ids(each.videos, labels.videos, id_pattern) for each in given]
     for each, match in zip(given, matches, strict=True):
         if not match.label_of:

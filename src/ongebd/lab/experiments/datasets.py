@@ -22,13 +22,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
-from ongebd.data.id_matching import match_ids
+from ongebd.data.id_matching import instances_in, match_ids
 from ongebd.data.label_set import LabelSet
 from ongebd.data.labels import Dataset as Rules
 from ongebd.data.labels import read_labels
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.features.store import FeatureStore
 from ongebd.lab.experiments.definition import PAPER_SETS, TSN, SetName
+from ongebd.lab.training.config import RATES
 from ongebd.video.stills import ENDINGS
 
 _SAMPLE = 1 << 16  # bytes of a shard that its fingerprint reads, at each of four places
@@ -53,12 +54,22 @@ class Part:
     Attributes:
         store: Folder of their features; it may hold others too.
         labels: Theirs.
-        files: Their files by id, as far as they are there.
+        files: Their files, as far as they are there, by id; that of a TAPOS instance may be a whole video.
     """
 
     store: Path
     labels: LabelSet
     files: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def about(self) -> str:
+        """The features, and which labels these are."""
+        store, labels = FeatureStore.open(self.store), self.labels
+        name = Path(labels.source).name if labels.source else "made with the videos"
+        return (
+            f"features of {store.backbone} at {store.fps:g} frames a second; labels {name},"
+            f" sha256 {(labels.sha256 or self.key[1])[:12]}"
+        )
 
     @cached_property
     def key(self) -> list[str]:
@@ -74,11 +85,13 @@ class DataSet:
         name: For readers.
         training: To train and to choose thresholds on.
         test: To score on. Nothing is chosen on it, and it shares no clip with `training`.
+        unlike: What makes it unlike the paper's, in a few words each.
     """
 
     name: str
     training: Part
     test: Part
+    unlike: tuple[str, ...] = ()
 
 
 class DataSource(Protocol):
@@ -123,15 +136,24 @@ class DataFolder:
         if name in TSN:
             shown += f" with features of TSN trained on {TSN[name]}"
             store += f"-{name}"
-            command += f" --fps 24 --backbone {name} --weights FILE"
+            command += f" --backbone {name} --weights FILE"
         path = self._folder / _RULES[name] / store
         if not (path / "store.json").exists():
             raise MissingDataError(f"{shown} is not there: make {path} with `{command}`")
-        backbone = FeatureStore.open(path).backbone
+        opened = FeatureStore.open(path)
+        backbone, rate = opened.backbone, RATES[_RULES[name]]
+        if opened.fps != rate:
+            raise ConfigError(
+                f"{path}: has features at {opened.fps:g} frames a second, but {shown} takes {rate:g};"
+                f" make it with `{command} --fps {rate:g}`"
+            )
         if name in TSN and not backbone.startswith(name):
             raise ConfigError(f"{path}: has features of {backbone}, not of {name}; make it with `{command}`")
         test = _part(path, "test", _RULES[name], shown)
-        return DataSet(shown, test if name == "inria" else _part(path, "train", _RULES[name], shown), test)
+        ours = name not in TSN and not backbone.startswith("resnet50@")
+        unlike = (f"features of {backbone.split('@')[0]}, not of ResNet-50",) if ours else ()
+        training = test if name == "inria" else _part(path, "train", _RULES[name], shown)
+        return DataSet(shown, training, test, unlike)
 
 
 def _part(store: Path, part: str, rules: Rules, shown: str) -> Part:
@@ -142,10 +164,13 @@ def _part(store: Path, part: str, rules: Rules, shown: str) -> Part:
         raise MissingDataError(f"{shown} has no labels to {purpose}: {folder / part}.pkl")
     labels = read_labels(found[0], rules)
     videos = folder / "videos"
-    there = sorted(videos.iterdir()) if videos.is_dir() else []
-    files = {path.stem: path for path in there if path.suffix.lower() in ENDINGS}
-    match = match_ids(list(files), labels.videos, None)
-    return Part(store, labels, {label: files[stem] for stem, label in match.label_of.items()})
+    found = sorted(videos.iterdir()) if videos.is_dir() else []
+    files = {path.stem: path for path in found if path.suffix.lower() in ENDINGS}
+    match = match_ids(files, labels.videos)
+    cut, _ = instances_in(match.unknown, labels, match.label_of.values())
+    whole = {instance.video: instance.video for instance in cut.values()}
+    there = {name: files[stem] for stem, name in (match.label_of | whole).items()}
+    return Part(store, labels, there)
 
 
 def store_key(folder: Path) -> str:

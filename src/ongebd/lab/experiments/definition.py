@@ -21,15 +21,6 @@ PAPER_SETS: Mapping[SetName, str] = {
 TSN: Mapping[SetName, str] = {"tsn-sthv2": "Something-Something V2", "tsn-kinetics": "Kinetics"}
 """What each TSN backbone was trained on."""
 
-LITERAL: Mapping[str, float] = {
-    "min_gap": 0.0,
-    "min_error": 0.0,
-    "min_std": 1e-6,
-    "warmup": 8,
-    "max_run": 10.0,
-}
-"""The discriminator as the paper states it: no floors, no gap. (It is silent on a stream's start.)"""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
@@ -41,9 +32,10 @@ class Row:
             the videos; `printed`: only in the paper.
         method: Of a trained row, as in `TrainConfig.method`; else a name from `ongebd models`.
         training: Training settings that differ from the scale's.
-        deciding: Settings of the discriminator that differ from `LITERAL` and Δ = 21.
+        deciding: Settings of the discriminator that differ from the paper's (`TrainConfig`).
         obd: Whether the discriminator decides, or a fixed threshold on the error or probability.
-        tau: τ; None means the best one on the validation videos. A fixed threshold is always chosen there.
+        tau: τ, the paper's; None means the best one on the validation videos. A fixed threshold is always
+            chosen there.
         printed: The row of the printed table; by default the one with the same name, if any.
         at: In a grid: the headings of row and column.
     """
@@ -54,7 +46,7 @@ class Row:
     training: Mapping[str, Any] = field(default_factory=dict)
     deciding: Mapping[str, Any] = field(default_factory=dict)
     obd: bool = True
-    tau: float | None = None
+    tau: float | None = 1.5
     printed: str | None = None
     at: tuple[str, str] | None = None
 
@@ -105,5 +97,7 @@ class Experiment:
             names = {column: column.removeprefix("relative ") for column in self.columns}
             names |= {f"{score} 0.05": score for score in ("precision", "recall", "f1")}
             names |= {"average": self.average_column}
+            if "fps" in self.paper.columns:
+                names |= {"overall": "fps"}
         values = {column: self.paper.value(name, names[column]) for column in self.columns if column in names}
         return {column: value for column, value in values.items() if value is not None}

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ongebd.baselines.methods import METHODS
 from ongebd.errors import OngebdError
 from ongebd.lab.evaluation.comparison import Comparison
 from ongebd.lab.evaluation.counts import Counts
@@ -19,6 +20,7 @@ from ongebd.lab.experiments.scales import Scale
 from ongebd.lab.experiments.scores import SCORES, Limit, Measured, Resampled, compared, count, limits
 from ongebd.lab.experiments.scoring import FrameScores, Scoring, Shared, decide, watch
 from ongebd.lab.experiments.speed import bench, speed_values
+from ongebd.lab.training.config import ESTIMATOR
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class TableResult:
         limits: Floors, then the annotators.
         best: By column, the row that is ahead of all others beyond the noise.
         boundaries: Of the first annotator, in all videos.
+        unlike: What makes the rows unlike the printed ones, in a few words each; nothing: they compare.
         missing: Why the table was not run.
     """
 
@@ -65,6 +68,7 @@ class TableResult:
     videos: int = 0
     boundaries: int = 0
     seeds: int = 0
+    unlike: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     missing: str | None = None
 
@@ -125,6 +129,12 @@ class Runner:
             return TableResult(experiment, missing=str(problem))
         return self._scored(experiment, *sets)
 
+    def deviations(self) -> str:
+        """What in the trainings isn't the paper's or its authors', for the head of the report."""
+        methods = dict.fromkeys((ESTIMATOR, *METHODS))
+        each = [f"{method}: {text}" for method in methods if (text := self._scoring.deviations(method))]
+        return "; ".join(each)
+
     def frame_scores(self, experiment: Experiment, row: Row) -> FrameScores:
         """The scores of a row's frames, with the first seed."""
         return self._scores_of(row, 0, *self._sets(experiment))
@@ -161,18 +171,32 @@ class Runner:
         results: list[RowResult] = []
         counts: dict[str, list[Counts]] = {}
         comparison: Comparison | None = None
+        notes: list[str] = []
+        absent: dict[int, list[str]] = {}
         for row in experiment.rows:
             result = RowResult(row, printed=experiment.printed_values(row))
             if row.kind != "printed":
                 try:
-                    result, compared_seeds = self._row(result, trained_on, data)
+                    result, compared_seeds, said = self._row(result, trained_on, data)
+                    notes += said
                     counts[row.name] = [count(each) for each in compared_seeds]
                     comparison = comparison or compared_seeds[-1]
+                    if missing := compared_seeds[-1].missing:
+                        absent.setdefault(missing, []).append(row.name)
                 except MissingDataError as problem:
                     result = replace(result, missing=str(problem))
                 except OngebdError as problem:
                     result = replace(result, failure=str(problem))
             results.append(result)
+        videos = len(comparison) if comparison else 0
+        notes += [
+            f"{missing} of the {videos} videos are missing from {', '.join(names)}: all their boundaries"
+            " count as missed, as in the official script"
+            for missing, names in absent.items()
+        ]
+        unlike = [*data.unlike, *(f"{missing} videos missing" for missing in absent)]
+        if any(self._scoring.deviations(row.method) for row in experiment.rows if row.kind == "trained"):
+            unlike.append(f"trained at scale {self._scale.name}")
         best: dict[str, str] = {}
         columns = [column for column in experiment.columns if column in SCORES]
         if counts:
@@ -190,28 +214,30 @@ class Runner:
             tuple(results),
             tuple(limits(comparison, columns)) if comparison else (),
             best,
-            videos=len(comparison) if comparison else 0,
+            videos=videos,
             boundaries=sum(len(rows[0]) for rows in comparison.annotators) if comparison else 0,
             seeds=self._scale.seeds,
+            unlike=tuple(unlike),
+            notes=(data.test.about, *notes),
         )
 
     def _row(
         self, result: RowResult, trained_on: DataSet, data: DataSet
-    ) -> tuple[RowResult, list[Comparison]]:
-        """Thresholds and memory of a row, and its boundaries beside the labels, seed by seed."""
+    ) -> tuple[RowResult, list[Comparison], Sequence[str]]:
+        """Thresholds and memory of a row, its boundaries beside the labels, seed by seed, and notes."""
         row, labels = result.row, data.test.labels
         if row.kind == "watched":
-            return result, [compared(labels, watch(row, data.test, self._cache))]
+            found = watch(row, data.test, self._cache)
+            return result, [compared(labels, found)], found.notes
         thresholds, comparisons, cells = [], [], {}
         for seed in self._seeds(row):
             scores = self._scores_of(row, seed, trained_on, data)
             predictions, threshold = decide(row, scores, trained_on.training.labels, self._shared)
-            there = labels.restrict([video.id for video in scores.test[0]], "the videos at hand")
-            comparisons.append(compared(there, predictions))
+            comparisons.append(compared(labels, predictions))
             thresholds.append(threshold)
             if scores.memory:
                 cells["vram-gb"] = Measured(scores.memory / 1e9)
-        return replace(result, thresholds=tuple(thresholds), cells=cells), comparisons
+        return replace(result, thresholds=tuple(thresholds), cells=cells), comparisons, ()
 
     def _speed(self, experiment: Experiment) -> TableResult:
         repeats, seconds = (1, 0.1) if self._scale.name == "tiny" else (3, 0.5)
@@ -219,13 +245,21 @@ class Runner:
             found = bench(self.device.partition(":")[0], self._cache, repeats, seconds)
         except OngebdError as problem:
             return TableResult(experiment, missing=str(problem))
+        try:
+            scored = self._scored(experiment, *self._sets(experiment))
+        except MissingDataError as problem:
+            alone = tuple(RowResult(row, printed=experiment.printed_values(row)) for row in experiment.rows)
+            scored = TableResult(experiment, rows=alone, notes=(f"no F1: {problem}",))
         rows = []
-        for row in experiment.rows:
-            values = speed_values(found, row.method)
+        for result in scored.rows:
+            values = speed_values(found, result.row.method)
             cells = {column: Measured(values[column]) for column in experiment.columns if column in values}
-            rows.append(RowResult(row, cells, experiment.printed_values(row)))
+            rows.append(replace(result, cells={**result.cells, **cells}))
         machine: dict[str, Any] = found["machine"]
         where = f"{machine.get('card', machine['processor'])}, {machine['date']}"
         load = machine.get("load before")
-        note = f"Random weights, on which speed does not depend; load of the machine before: {load}."
-        return TableResult(experiment, where, tuple(rows), notes=(note,))
+        note = (
+            f"speed and cost measured on {where}, with random weights, on which they do not depend; load of"
+            f" the machine before: {load}"
+        )
+        return replace(scored, rows=tuple(rows), notes=(*scored.notes, note))

@@ -18,11 +18,11 @@ from ongebd.data.label_set import LabelSet
 from ongebd.data.labelled import LabelledVideo, label_videos
 from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet, VideoPrediction
-from ongebd.detector.config import StreamConfig
+from ongebd.errors import ConfigError, OngebdError
 from ongebd.features.store import FeatureStore
 from ongebd.lab.experiments.cache import Cache
 from ongebd.lab.experiments.datasets import DataSet, MissingDataError, Part
-from ongebd.lab.experiments.definition import LITERAL, Row
+from ongebd.lab.experiments.definition import Row
 from ongebd.lab.experiments.scales import Scale
 from ongebd.lab.training.batches import place_features
 from ongebd.lab.training.config import ESTIMATOR, TrainConfig
@@ -31,13 +31,14 @@ from ongebd.lab.training.loop import MODEL, train
 from ongebd.lab.training.processes import checked_device
 from ongebd.lab.training.scores import Naive, errors_of_naive
 from ongebd.lab.training.task import task_of
-from ongebd.lab.training.validation import judge, predictions_at, validate
+from ongebd.lab.training.validation import PAPER_TAU, judge, predictions_at, validate
 
 VERSION = 1
 """Of what errors mean; another one trains everything again."""
 
 # Settings that change neither the weights nor the errors: rows that differ only in these share a training.
 _DECIDES = ("tau", "delta", "warmup", "min_std", "min_error", "min_gap", "max_run", "select_by", "obd")
+_SHAPE = ("width", "ffn", "heads", "layers")
 _WHERE = ("store", "labels", "out", "device", "compile", "features_in", "validate_every")
 
 Shared = dict[Any, Any]
@@ -74,17 +75,22 @@ class Scoring:
 
     def config(self, row: Row, seed: int) -> TrainConfig:
         """The training settings of a row."""
-        settings: dict[str, Any] = {**self._scale.training, "method": row.method, "seed": seed}
-        if row.method != ESTIMATOR:
-            for name in ("width", "ffn", "heads", "layers"):
-                settings.pop(name, None)
-            network = self._scale.networks.get(row.method, "")
-            settings |= {"network": network, "obd": False, "own_recipe": not network}
+        config, settings = TrainConfig(), dict(self._scale.training)
+        if network := self._scale.networks.get(row.method):  # a small one is trained as ours is
+            config = replace(config, method=row.method, obd=False, network=network)
+            settings = {name: value for name, value in settings.items() if name not in _SHAPE}
+        elif row.method != ESTIMATOR:
+            config = config.changed({"method": row.method})
+            settings = {name: settings[name] for name in ("epochs", "compile") if name in settings}
         settings |= {**self._scale.special.get(row.method, {}), **row.training}
         if not (settings.get("est", True) or settings.get("rest", True)):
             settings["obd"] = False
-        epochs = settings.get("epochs", TrainConfig().epochs)
-        return TrainConfig(**{**settings, "validate_every": epochs, "device": self.device})
+        config = replace(config, **settings)
+        return replace(config, seed=seed, validate_every=config.epochs, device=self.device)
+
+    def deviations(self, method: str) -> str:
+        """What in a method's training isn't the paper's or its authors', in words."""
+        return ", ".join(self.config(Row(name=method, method=method), 0).deviations())
 
     def key(self, row: Row, seed: int, trained_on: DataSet, data: DataSet) -> dict[str, Any]:
         """All that the scores of a row's frames depend on."""
@@ -97,7 +103,12 @@ class Scoring:
     def frame_scores(self, row: Row, seed: int, trained_on: DataSet, data: DataSet) -> FrameScores:
         """The scores of a row's frames; it is trained unless they are in the cache."""
         config = self.config(row, seed) if row.kind == "trained" else TrainConfig(**self._scale.training)
-        store = FeatureStore.open(trained_on.training.store)
+        store, tested = (FeatureStore.open(part.store) for part in (trained_on.training, data.test))
+        if (store.backbone, store.fps) != (tested.backbone, tested.fps):
+            raise ConfigError(
+                f"{tested.path}: features of {tested.backbone} at {tested.fps:g} frames a second, but the"
+                f" training has {store.backbone} at {store.fps:g}; extract both the same way"
+            )
         dataset = make_dataset(store, trained_on.training.labels, config)
         parts = {"validation": dataset.validation, "test": self._videos(data.test, config)}
 
@@ -158,9 +169,7 @@ def decide(row: Row, scores: FrameScores, labels: LabelSet, shared: Shared) -> t
 
     The labels are those of the training set, which the validation videos are part of.
     """
-    settings = StreamConfig(
-        **{"fps": scores.fps, "window": 8, "delta": 21, "tau": 1.5, **LITERAL, **row.deciding}
-    )
+    settings = replace(TrainConfig().stream(scores.fps, PAPER_TAU), **row.deciding)
     same = (id(scores), row.obd, tuple(sorted(row.deciding.items())))
     threshold = row.tau
     if threshold is None or not row.obd:
@@ -180,32 +189,38 @@ def decide(row: Row, scores: FrameScores, labels: LabelSet, shared: Shared) -> t
 def watch(row: Row, part: Part, cache: Cache) -> PredictionSet:
     """The boundaries that a method finds in the videos themselves, with its default settings.
 
+    A video that isn't there or can't be read has no prediction; a note counts those that can't be read.
+
     Raises:
-        MissingDataError: The videos aren't there.
-        OngebdError: The method can't be loaded, or a video can't be read.
+        MissingDataError: None of the videos is there.
+        OngebdError: The method can't be loaded.
     """
-    absent = [name for name in part.labels.videos if name not in part.files]
-    if absent:
-        raise MissingDataError(
-            f"{row.method} needs the videos, and {len(absent)} are not there, such as {absent[0]!r}"
-        )
-    files = {name: part.files[name] for name in part.labels.videos}
+    files = part.files
+    if not files:
+        first = next(iter(part.labels.videos))
+        raise MissingDataError(f"{row.method} needs the videos, and none is there, such as {first!r}")
     content = sha256("".join(f"{name} {path.stat().st_size}" for name, path in files.items()).encode())
-    key = {"version": 1, "method": row.method, "ongebd": ongebd.__version__}
+    key = {"version": 2, "method": row.method, "ongebd": ongebd.__version__}
     key |= {"videos": content.hexdigest(), "labels": part.key[1]}
 
     def make(folder: Path) -> dict[str, Any]:
         model = ongebd.load(row.method)
-        found = {
-            name: [(b.time, b.decided, b.onset) for b in ongebd.detect(path, model).boundaries]
-            for name, path in files.items()
-        }
+        found, unread = {}, []
+        for name, path in files.items():
+            try:
+                boundaries = ongebd.detect(path, model).boundaries
+            except OngebdError as problem:
+                unread.append(str(problem))
+            else:
+                found[name] = [(b.time, b.decided, b.onset) for b in boundaries]
         (folder / "boundaries.json").write_text(json.dumps(found), encoding="utf-8")
-        return {"settings": str(model.defaults)}
+        return {"settings": str(model.defaults), "unread": unread}
 
-    kept = (cache.get("watched", key, make) / "boundaries.json").read_text(encoding="utf-8")
+    entry = cache.get("watched", key, make)
+    kept, unread = (entry / "boundaries.json").read_text(encoding="utf-8"), cache.facts(entry)["unread"]
+    notes = (f"{row.name}: {len(unread)} files can't be read, such as {unread[0]}",) if unread else ()
     videos = {
         name: VideoPrediction(*np.array(rows, dtype=np.float64).reshape(-1, 3).T)
         for name, rows in json.loads(kept).items()
     }
-    return PredictionSet(videos, source=row.method, kind="values")
+    return PredictionSet(videos, source=row.method, notes=notes).of_instances(part.labels)

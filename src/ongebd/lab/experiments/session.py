@@ -64,7 +64,10 @@ def run_experiments(
         runner.train(step)
     tables = [runner.table(experiment) for experiment in experiments]
     figures = draw(runner, tables, out)
-    report = Report(tables, scale, source.about, runner.device, command, figures)
+    about = source.about
+    if deviations := runner.deviations():
+        about += f" Settings that are not the paper's or the authors' of a baseline: {deviations}."
+    report = Report(tables, scale, about, runner.device, command, figures)
     failures = [line for table in tables for line in table.failures]
     for line in (*(f"wrote {path}" for path in report.write(out)[:2]), *failures):
         tell(line)
@@ -85,7 +88,8 @@ class Chosen:
             labels = data.test.labels.restrict(self._ids, self._file.name)
         except LabelError as problem:
             raise MissingDataError(f"{data.name}: {problem}") from None
-        return replace(data, test=replace(data.test, labels=labels))
+        unlike = (*data.unlike, f"{len(labels)} videos of {self._file.name}")
+        return replace(data, test=replace(data.test, labels=labels), unlike=unlike)
 
 
 def chosen(names: Sequence[str]) -> list[Experiment]:

@@ -123,10 +123,14 @@ def notes_of(result: TableResult) -> list[str]:
         )
         notes.append(f"Thresholds (τ, or of a probability or error) chosen on validation videos: {each}.")
     if any(row.printed for row in result.rows):
-        where = "" if experiment.speed else f", on {PAPER_SETS[experiment.data]}"
+        where = f", on {PAPER_SETS[experiment.data]}"
         notes.append(f"Printed values are the paper's{where}; none of them was measured here.")
+        if result.unlike:
+            notes.append(f"**Not comparable with the printed values:** {'; '.join(result.unlike)}.")
+        elif result.videos:
+            notes.append("Comparable with the printed values, as far as the paper states what it did.")
     notes += [f"{limit.name[0].upper()}{limit.name[1:]}: {limit.detail}." for limit in result.limits]
-    notes += result.notes
+    notes += [f"{note[0].upper()}{note[1:]}." for note in result.notes]
     notes += [f"{row.row.name} was left out: {row.missing}." for row in result.rows if row.missing]
     notes += [f"{row.row.name} failed: {row.failure}" for row in result.rows if row.failure]
     paper = experiment.paper

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from ongebd.baselines.methods import find_method
+from ongebd.baselines.methods import Optimizer, Schedule, find_method
 from ongebd.common import settings
 from ongebd.common.settings import Range, check_fields
 from ongebd.data.labelled import NEAR, LabelRule
@@ -19,10 +19,16 @@ from ongebd.lab.evaluation.figures import FIGURES
 ESTIMATOR = "estimator"
 """The paper's own method among those that can be trained."""
 
+RATES = {"kinetics-gebd": 24.0, "tapos": 6.0, "inria": 24.0}
+"""Frames per second of the paper's sets; INRIA's, at which the paper is silent, is that of the training."""
+
 # Settings that may differ when a training is resumed: where it runs, and for how long.
 MAY_CHANGE = frozenset(
     ["store", "labels", "out", "epochs", "device", "precision", "compile", "features_in", "checkpoint_every"]
 )
+_NOT_THE_METHOD = MAY_CHANGE - {"epochs"} | {
+    *("dataset", "id_pattern", "method", "split_seed", "seed", "validate_every", "validation_limit")
+}
 
 Count = Annotated[int, Range(least=1)]
 Size = Annotated[int, Range(least=1, most=2**16)]
@@ -31,7 +37,10 @@ Seed = Annotated[int, Range(least=0, most=2**63 - 1)]
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """How a model is trained. The defaults are the paper's, or ours where it is silent: docs/training.md.
+    """How a model is trained. The defaults are the paper's, and ours only where it is silent.
+
+    configs/kinetics-gebd.yaml says which is which. `changed` sets a baseline's defaults, its authors', with
+    `method`.
 
     Raises:
         ConfigError: A setting has the wrong type or is out of range, or doesn't fit another one.
@@ -47,8 +56,10 @@ class TrainConfig:
     """Whose rules apply."""
     id_pattern: str | None = None
     """Regular expression with a group that extracts a label's id from a store's, if they differ."""
-    label_rule: LabelRule = "near"
-    """"near": all frames within `near` of a boundary are positive; "exact": only the nearest one."""
+    fps: Annotated[float | None, Range(above=0)] = None
+    """The features' frames per second; None means the data set's: 24, or 6 for TAPOS. Others are refused."""
+    label_rule: LabelRule = "exact"
+    """"exact": only the frame nearest to a boundary is positive; "near": all within `near` of it."""
     near: Annotated[float, Range(least=0)] = NEAR
     """Seconds."""
     validation_share: Annotated[float, Range(above=0, below=1)] = 0.2
@@ -60,8 +71,6 @@ class TrainConfig:
     """"estimator", or a baseline: "miniroad", "testra", "simon", "oadtr"."""
     network: str = ""
     """A baseline's network, if it isn't the published one: "hidden=256,embedding=256"."""
-    own_recipe: bool = True
-    """Train a baseline with its authors' optimiser, not with AdamW, `lr` and `weight_decay`."""
 
     window: Annotated[int, Range(least=1, most=4096)] = 8
     """L, past frames that the anticipator sees."""
@@ -97,12 +106,19 @@ class TrainConfig:
     """Passes over the training videos."""
     batch: Annotated[int, Range(least=1, most=2**20)] = 512
     """Targets in a batch, over all GPUs together."""
-    run: Annotated[int, Range(least=1, most=2**20)] = 64
-    """Neighbouring targets that share their windows; divides `batch`."""
+    run: Annotated[int, Range(least=1, most=2**20)] = 1
+    """Neighbouring targets that share their windows; divides `batch`. 1: all targets are drawn by themselves,
+    as in the paper; 64: a tenth of the work."""
+    optimizer: Optimizer = "adamw"
+    """adamw or adam."""
     lr: Annotated[float, Range(above=0)] = 1e-4
-    """AdamW's learning rate, constant."""
+    """Learning rate."""
     weight_decay: Annotated[float, Range(least=0)] = 0.01
-    """AdamW's weight decay."""
+    """Weight decay."""
+    schedule: Schedule = "constant"
+    """Of the learning rate: constant, or as the authors of testra, simon or oadtr have it."""
+    clip: Annotated[float | None, Range(above=0)] = None
+    """Largest norm of a gradient."""
     seed: Seed = 0
     """Of the weights, the order of the runs and dropout."""
 
@@ -110,19 +126,20 @@ class TrainConfig:
     """Δ, errors in the discriminator's queue."""
     warmup: int = 8
     """Errors that must be known before the first test (2 to delta)."""
-    min_std: float = 0.004
-    """Floor on the standard deviation of the errors."""
-    min_error: float = 0.02
+    min_std: float = 1e-6
+    """Floor on the standard deviation of the errors. 1e-6 only catches rounding."""
+    min_error: float = 0.0
     """An error up to this makes no boundary."""
-    min_gap: float = 0.5
+    min_gap: float = 0.0
     """Seconds after a boundary in which another must stand out twice as far."""
-    max_run: float = 1.0
-    """Seconds after which a run of positive frames ends."""
-    tau: float | None = None
-    """τ of the finished model; None means the best one on the validation videos."""
+    max_run: float = 10.0
+    """Seconds after which a run of positive frames ends; a stream needs some bound."""
+    tau: float | None = 1.5
+    """τ of the finished model; none means the best one on the validation videos."""
     select_by: str = "absolute 0.25"
-    """The figure that chooses τ and the best epoch: "absolute 0.25", or 0.1, 0.5, 1.0; "average"; "relative
-    0.05". A clock that never looks at the video scores high by the last two."""
+    """The figure that chooses the best epoch, and τ and thresholds if they aren't given: "absolute 0.25", or
+    0.1, 0.5, 1.0; "average"; "relative 0.05". A clock that never looks at the video scores high by the last
+    two."""
 
     validate_every: Count = 1
     """Epochs between two validations; the last epoch always has one."""
@@ -145,7 +162,7 @@ class TrainConfig:
             find_method(self.method)
         elif self.network:
             raise ConfigError("network is for baselines; ESTimator has width, ffn, layers and heads")
-        if self.batch % self.run:
+        elif self.batch % self.run:
             raise ConfigError(f"batch ({self.batch}) must be a multiple of run ({self.run})")
         if self.is_baseline and self.obd:
             raise ConfigError("without est and rest the discriminator has no error: set obd to false")
@@ -190,14 +207,22 @@ class TrainConfig:
     def changed(self, changes: dict[str, Any], where: str = "") -> Self:
         """A copy with some settings changed; text is read as the setting's type.
 
-        A baseline decides by a threshold unless `obd` is among the changes.
+        With a baseline's `method` come its authors' settings and a fixed threshold, unless others are among
+        the changes.
 
         Raises:
             ConfigError: A name is unknown or a value doesn't fit.
         """
-        if changes.get("method", ESTIMATOR) != ESTIMATOR:
-            changes = {"obd": False, **changes}
+        if (method := changes.get("method", ESTIMATOR)) != ESTIMATOR:
+            changes = {"obd": False, **find_method(str(method)).recipe, **changes}
         return settings.changed(self, changes, f"{where}: " if where else "")
+
+    def deviations(self) -> list[str]:
+        """The settings that aren't the paper's, or the baseline's authors', each with its value."""
+        paper = TrainConfig().changed({"method": self.method})
+        unused = _NOT_THE_METHOD if self.method == ESTIMATOR else _NOT_THE_METHOD | {"run"}
+        pairs = [(name, value) for name, value in asdict(self).items() if name not in unused]
+        return [f"{name} {value}" for name, value in pairs if value != getattr(paper, name)]
 
 
 _LARGEST = 1 << 16

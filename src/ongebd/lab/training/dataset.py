@@ -15,7 +15,7 @@ from ongebd.data.labels import read_labels
 from ongebd.data.windows import WindowTape, build_tape, check_learnable
 from ongebd.errors import ConfigError, LabelError
 from ongebd.features.store import FeatureStore
-from ongebd.lab.training.config import ESTIMATOR, TrainConfig
+from ongebd.lab.training.config import ESTIMATOR, RATES, TrainConfig
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,8 +61,16 @@ def make_dataset(store: FeatureSource, labels: LabelSet, config: TrainConfig) ->
     """Label a store's videos and split them.
 
     Raises:
+        ConfigError: The features have another rate than the data set or `fps` says.
         LabelError: There is nothing to learn from or to validate on.
     """
+    rate = config.fps or RATES.get(labels.dataset, store.fps)
+    if store.fps != rate:
+        what = "fps" if config.fps else labels.dataset
+        raise ConfigError(
+            f"the features are at {store.fps:g} frames a second, but {what} is {rate:g}: extract with --fps"
+            f" {rate:g}, or train at another rate on purpose with --set fps={store.fps:g}"
+        )
     labelled = label_videos(
         store, labels, rule=config.label_rule, near=config.near, id_pattern=config.id_pattern
     )
@@ -72,21 +80,20 @@ def make_dataset(store: FeatureSource, labels: LabelSet, config: TrainConfig) ->
             f"the store has {len(labelled.videos)} labelled videos, of which {len(training)} would train:"
             " too few to train and to validate on; add videos, or change validation_share"
         )
-    window, region, run = _sample_layout(config, store.dim)
-    tape = build_tape(training, window=window, region=region, run=run)
+    tape = build_tape(training, **_sample_layout(config, store.dim))
     check_learnable(tape, len(training))
     return Dataset(store.backbone, store.dim, store.fps, labels, training, validation, tape, labelled.notes)
 
 
-def _sample_layout(config: TrainConfig, dim: int) -> tuple[int, int, int]:
-    """L, K and R of `ongebd.data.windows`, as long as the method's loss needs them."""
+def _sample_layout(config: TrainConfig, dim: int) -> dict[str, int]:
+    """The arguments of `build_tape`, as the method's loss needs them."""
     if config.method == ESTIMATOR:
-        return config.window, config.region, config.run
+        return {"window": config.window, "region": config.region, "run": config.run}
     import torch
 
     with torch.device("meta"):  # for the shape; no weights are made
         shape = network_shape(config.method, config.network_settings(), dim=dim)
-        return make_network(config.method, shape).layout()
+        return make_network(config.method, shape).layout()._asdict()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from ongebd.baselines.methods import SCHEDULES
 from ongebd.errors import ConfigError, os_errors
 from ongebd.lab.training.batches import Batch, BatchLoader, place_features
 from ongebd.lab.training.checkpoint import Checkpoint, Progress
@@ -20,7 +21,7 @@ from ongebd.lab.training.config import TrainConfig, write_config
 from ongebd.lab.training.dataset import DataIdentity, Dataset, open_dataset
 from ongebd.lab.training.processes import Processes, StepFunction, joined, precision, prepared
 from ongebd.lab.training.report import Report, make_report, write_training_report
-from ongebd.lab.training.task import save_model, task_of
+from ongebd.lab.training.task import optimizer_of, save_model, task_of
 from ongebd.lab.training.validation import validate
 
 MODEL, CHECKPOINT = "model", "checkpoint.pt"
@@ -107,7 +108,7 @@ def train(
         torch.set_float32_matmul_precision("high" if device.type == "cuda" else "highest")
         task = task_of(config)
         model = task.network(dataset.dim).to(device)
-        optimizer = task.optimizer(model, device)
+        optimizer = optimizer_of(config, model, device)
         checkpoint = Checkpoint(out / CHECKPOINT, config, data, model, optimizer)
         progress = Progress()
         if resume and checkpoint.path.exists():
@@ -140,7 +141,10 @@ def train(
                 scores = task.scores(model, videos, held_out)
                 settings, by = config.stream(dataset.fps, 1.0), config.select_by
                 result = validate(
-                    task.name, videos, scores, dataset.labels, settings, select_by=by, obd=config.obd
+                    *(task.name, videos, scores, dataset.labels, settings),
+                    select_by=by,
+                    obd=config.obd,
+                    tau=config.tau,
                 )
                 row |= {
                     "threshold": result.threshold,
@@ -182,9 +186,12 @@ def _epoch(
 ) -> None:
     """One pass over the training videos, or the rest of one."""
     steps, began, first = loader.steps(progress.epoch), time.perf_counter(), progress.step
+    course = SCHEDULES[config.schedule]
     autocast = precision(config, loader.device)
     losses: list[Tensor] = []  # on the device: reading each would make the host wait
     for batch in loader.epoch(progress.epoch, skip=progress.step):
+        for group in optimizer.param_groups:
+            group["lr"] = config.lr * course(progress.epoch + progress.step / steps, config.epochs)
         losses.append(train_step(objective, optimizer, batch, autocast))
         progress.step += 1
         write = config.checkpoint_every is not None and progress.step % config.checkpoint_every == 0

@@ -17,6 +17,7 @@ from torch import nn
 from ongebd import __version__
 from ongebd.common.lettering import lettering
 from ongebd.common.tables import NOTHING, Table, markdown
+from ongebd.data.numbers import videos as count_of
 from ongebd.lab.evaluation.evaluation import EvaluationConfig, evaluate
 from ongebd.lab.evaluation.figures import FIGURES
 from ongebd.lab.evaluation.report import json_bytes, write_files, write_report
@@ -31,7 +32,11 @@ from ongebd.lab.training.validation import PAPER_TAU, Validated, validate
 
 NAIVE: tuple[Naive, ...] = ("window-mean", "persistence")
 GIVEN_UP = 0.1
-"""An anticipator has given up if its mean error elsewhere is above this and twice the window mean's."""
+"""An anticipator doesn't anticipate if its mean error elsewhere is above this and twice the window mean's."""
+SETTLED = 0.02
+"""A training has settled if its loss fell by less than this share in the last two epochs."""
+FEW = 20
+"""Validation videos that are too few for a verdict."""
 
 # Colours that colour-blind readers can tell apart (Okabe and Ito).
 _BOUNDARY, _ELSEWHERE = "#D55E00", "#0072B2"
@@ -69,13 +74,18 @@ def make_report(
     if config.method != ESTIMATOR:  # the other head on the same scores shows the model's share
         judged[f"{task.name}, {'threshold' if config.obd else 'OBD'}"] = judged[task.name][0], not config.obd
     results = tuple(
-        validate(name, videos, scores, dataset.labels, settings, select_by=config.select_by, obd=obd)
+        validate(
+            *(name, videos, scores, dataset.labels, settings),
+            select_by=config.select_by,
+            obd=obd,
+            tau=config.tau if name == task.name else None,
+        )
         for name, (scores, obd) in judged.items()
     )
     labels = dataset.labels.restrict([video.id for video in videos], "the validation videos")
     evaluation = evaluate(labels, results[0].predictions, config=EvaluationConfig(seed=config.split_seed))
     values = {
-        "findings": list(_findings(config, results, evaluation)),
+        "findings": list(_findings(config, results, evaluation, progress)),
         "data": _data(dataset),
         "model": task.about(network),
         "best_epoch": progress.best_epoch + 1,
@@ -112,28 +122,41 @@ def write_training_report(report: Report, out: Path) -> None:
     write_report(report.evaluation, out / "evaluation")
 
 
-def _findings(config: TrainConfig, results: Sequence[Validated], evaluation: Values) -> Iterator[str]:
+def _findings(
+    config: TrainConfig, results: Sequence[Validated], evaluation: Values, progress: Progress
+) -> Iterator[str]:
     """What a reader should see first, one line each."""
     figure, own = config.select_by, results[0]
     naive = {result.name: result for result in results if result.name in NAIVE}
-    rival = max(naive.values(), key=lambda result: result.figures[figure])
-    value, other = own.figures[figure], rival.figures[figure]
+    rival = max(naive.values(), key=lambda result: result.best_figures[figure])
+    value, other = own.best_figures[figure], rival.best_figures[figure]
     yield (
         f"the trained {own.name} {'beats' if value > other else 'does NOT beat'} {rival.name}, which needs no"
         f" training: F1 {value:.3f} against {other:.3f} ({figure}, each at its best threshold on these"
         " validation videos)"
     )
+    if (videos := len(own.predictions.videos)) < FEW:
+        yield f"{count_of(videos)} to validate on: too few for a verdict; every figure here may be chance"
     floor = evaluation["skill"][figure]["best_floor"]
     blind = evaluation["floors"][floor]["figures"][figure]
     yield f"the best blind floor by that figure, {floor} ({blind['detail']}): F1 {blind['f1']:.3f}"
     elsewhere = own.histograms.mean_elsewhere
     simple = naive["window-mean"].histograms.mean_elsewhere
     if own.name == "cea" and config.metric == "cosine" and elsewhere > max(GIVEN_UP, 2 * simple):
+        losses = [row["loss"] for row in progress.history]
+        settled = len(losses) > 2 and losses[-1] > (1 - SETTLED) * losses[-3]
         yield (
-            f"errors away from boundaries average {elsewhere:.2f}, the window mean's only {simple:.2f}: the"
-            " anticipator has given up anticipating and drives every error toward 0.5; try balanced: false or"
-            " residual: true (docs/training.md, “If every error is near one half”)"
+            f"errors away from boundaries average {elsewhere:.2f}, the window mean's only {simple:.2f}: "
+            + (
+                "the anticipator has given up anticipating and drives every error toward 0.5; try balanced:"
+                " false or residual: true (docs/training.md, “If every error is near one half”)"
+                if settled
+                else f"the loss has not settled after epoch {len(losses)}: train for more epochs"
+            )
         )
+    whose = "the paper" if config.method == ESTIMATOR else f"{config.method}'s authors"
+    other_settings = ", ".join(config.deviations()) or "none"
+    yield f"settings that differ from those of {whose}: {other_settings}"
 
 
 def _data(dataset: Dataset) -> dict[str, Any]:
@@ -157,8 +180,10 @@ def _result(result: Validated) -> dict[str, Any]:
     counts = {name: getattr(histograms, name).tolist() for name in ("edges", "boundary", "elsewhere")}
     return {
         "threshold": result.threshold,
-        "threshold_chosen_on": "these validation videos",
         "f1": result.figures,
+        "best_threshold": result.best_threshold,
+        "best_threshold_chosen_on": "these validation videos",
+        "best_f1": result.best_figures,
         "f1_at_tau_1.5": result.at_paper_tau,
         "by_threshold": {f"{key:g}": value for key, value in result.by_threshold.items()},
         "mean_error_boundary": histograms.mean_boundary,
@@ -184,7 +209,10 @@ def _markdown(values: dict[str, Any]) -> str:
     for name, result in values["anticipators"].items():
         errors = _three(result["mean_error_boundary"]), _three(result["mean_error_elsewhere"])
         rows.append([name, f"{result['threshold']:.4g}", *_f1(result["f1"]), *errors])
-        if result["f1_at_tau_1.5"] is not None:
+        if result["best_threshold"] != result["threshold"]:
+            best = f"{result['best_threshold']:.4g}"
+            rows.append([f"{name}, at its best {what}", best, *_f1(result["best_f1"]), "", ""])
+        if result["f1_at_tau_1.5"] is not None and result["threshold"] != PAPER_TAU:
             rows.append([f"{name}, at the paper's τ", "1.5", *_f1(result["f1_at_tau_1.5"]), "", ""])
     rows += [[f"floor: {name}", "", *_f1(figures), "", ""] for name, figures in values["floors"].items()]
     epochs = []
@@ -199,8 +227,8 @@ def _markdown(values: dict[str, Any]) -> str:
         "\n".join(f"- {line}" for line in values["findings"]),
         "![errors on boundaries and elsewhere](errors.png)",
         "## Anticipators on the same validation videos",
-        f"Each at its own best {what} by {figure}, **chosen on these videos**: the figures flatter all"
-        " equally. Scored at the centre of a run of positive frames.",
+        f"A best {what} is the best by {figure}, **chosen on these videos**: the figures flatter all equally."
+        " The untrained ones have theirs. Scored at the centre of a run of positive frames.",
         markdown(Table("", ("anticipator", what, *FIGURES, *ends), rows)),
         "More on the trained one: [evaluation/report.md](evaluation/report.md).",
     ]

@@ -25,8 +25,7 @@ from ongebd.lab.training.batches import Features
 from ongebd.lab.training.config import ESTIMATOR, TrainConfig
 from ongebd.lab.training.dataset import Dataset
 from ongebd.lab.training.scores import errors_of_model, frame_errors, probabilities_of_baseline
-
-_UNUSED_TAU = 1.5  # a stream with a fixed threshold ignores it
+from ongebd.lab.training.validation import PAPER_TAU
 
 
 class EstimatorTask:
@@ -38,9 +37,6 @@ class EstimatorTask:
 
     def network(self, dim: int) -> nn.Module:
         return ConsistentEventAnticipator(self.config.model(dim))
-
-    def optimizer(self, network: Any, device: torch.device) -> torch.optim.Optimizer:
-        return _optimizer(network, "adamw", self.config.lr, self.config.weight_decay, device)
 
     def objective(self, network: Any) -> nn.Module:
         return Objective(network, self.config)
@@ -108,7 +104,7 @@ class Objective(nn.Module):
 
 
 class BaselineTask:
-    """One of the online baselines, with its own loss and, by default, its authors' optimiser; see `Task`."""
+    """One of the online baselines, with its own loss; see `Task`."""
 
     def __init__(self, config: TrainConfig) -> None:
         self.config, self.name = config, config.method
@@ -117,20 +113,6 @@ class BaselineTask:
     def network(self, dim: int) -> nn.Module:
         shape = network_shape(self.config.method, self.config.network_settings(), dim=dim)
         return make_network(self.config.method, shape)
-
-    def optimizer(self, network: Any, device: torch.device) -> torch.optim.Optimizer:
-        config, recipe = self.config, network.recipe
-        if not config.own_recipe:
-            # Not Adam, where a weight decay of this size is a pull on the gradient that silences the network.
-            recipe = replace(recipe, optimizer="adamw", lr=config.lr, weight_decay=config.weight_decay)
-        optimizer = _optimizer(network, recipe.optimizer, recipe.lr, recipe.weight_decay, device)
-        if (largest := recipe.clip) is not None:
-
-            def clip(*_: object) -> None:
-                nn.utils.clip_grad_norm_(network.parameters(), largest)
-
-            optimizer.register_step_pre_hook(clip)
-        return optimizer
 
     def objective(self, network: Any) -> nn.Module:
         return BaselineObjective(network)
@@ -165,7 +147,7 @@ class BaselineObjective(nn.Module):
 
 
 Task = EstimatorTask | BaselineTask
-"""One method's part of a training: its network, loss, optimiser, scores and files.
+"""One method's part of a training: its network, loss, scores and files.
 
 `name` is for the report, `balanced` tells whether boundaries are weighted by the batch's balance. `scores`
 has an array (T,) for each video, NaN for the first frame of each stretch.
@@ -196,7 +178,7 @@ def save_model(task: Task, folder: Path, network: nn.Module, dataset: Dataset, t
         settings = config.stream(dataset.fps, threshold if config.tau is None else config.tau)
         what = f"τ = {settings.tau:g}"
     else:
-        settings = config.stream(dataset.fps, config.tau or _UNUSED_TAU)
+        settings = config.stream(dataset.fps, PAPER_TAU)  # which a fixed threshold ignores
         settings = replace(settings, head="threshold", threshold=threshold)
         what = f"a threshold of {threshold:.4g}"
     method = "CEA" if config.method == ESTIMATOR else config.method
@@ -207,12 +189,16 @@ def save_model(task: Task, folder: Path, network: nn.Module, dataset: Dataset, t
         write_about(folder, backbone=dataset.backbone, settings=settings, summary=summary)
 
 
-def _optimizer(
-    network: nn.Module, kind: str, lr: float, weight_decay: float, device: torch.device
-) -> torch.optim.Optimizer:
+def optimizer_of(config: TrainConfig, network: nn.Module, device: torch.device) -> torch.optim.Optimizer:
+    """The optimiser that a configuration names; it clips gradients first if that says so."""
     kinds: dict[str, Any] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
-    fused = device.type == "cuda"
-    optimizer: torch.optim.Optimizer = kinds[kind](
-        network.parameters(), lr=lr, weight_decay=weight_decay, fused=fused
+    optimizer: torch.optim.Optimizer = kinds[config.optimizer](
+        network.parameters(), lr=config.lr, weight_decay=config.weight_decay, fused=device.type == "cuda"
     )
+    if (largest := config.clip) is not None:
+
+        def clip(*_: object) -> None:
+            nn.utils.clip_grad_norm_(network.parameters(), largest)
+
+        optimizer.register_step_pre_hook(clip)
     return optimizer

@@ -124,18 +124,22 @@ class Validated:
 
     Attributes:
         name: "cea", "window-mean", "persistence" or "classifier".
-        threshold: The best threshold: τ, or a fixed one on the error. It was chosen on these videos, so the
+        threshold: The given τ, or the best threshold.
+        figures: F1 by each of `FIGURES` at it.
+        best_threshold: The best τ, or fixed threshold on the error. It was chosen on these videos, so the
             figures at it flatter all anticipators equally.
-        figures: F1 by each of `FIGURES` at that threshold.
+        best_figures: F1 by each of `FIGURES` at that one.
         at_paper_tau: The same at τ = 1.5; None without the discriminator.
         by_threshold: The figure that chooses, at each threshold tried.
         histograms: Of its errors.
-        predictions: At the best threshold.
+        predictions: At `threshold`.
     """
 
     name: str
     threshold: float
     figures: dict[str, float]
+    best_threshold: float
+    best_figures: dict[str, float]
     at_paper_tau: dict[str, float] | None
     by_threshold: dict[float, float]
     histograms: Histograms
@@ -151,8 +155,9 @@ def validate(
     *,
     select_by: str,
     obd: bool = True,
+    tau: float | None = None,
 ) -> Validated:
-    """Find an anticipator's best threshold by one of `FIGURES`, and its figures there.
+    """Find an anticipator's best threshold by one of `FIGURES`, and its figures there and at a given τ.
 
     Args:
         name: Of the anticipator.
@@ -162,6 +167,7 @@ def validate(
         config: Settings of the stream; its τ doesn't matter.
         select_by: The figure.
         obd: Through the discriminator; otherwise by a fixed threshold on the error.
+        tau: τ, if it is given and not chosen; for the discriminator.
 
     Raises:
         ConfigError: The figure is unknown.
@@ -173,21 +179,24 @@ def validate(
     everything = np.concatenate(list(errors))
     predictions = {
         threshold: predictions_at(judged, threshold, config)
-        for threshold in (TAUS if obd else _error_thresholds(everything))
+        for threshold in (sorted({*TAUS, tau or PAPER_TAU}) if obd else _error_thresholds(everything))
     }
     values = {threshold: figures(own, found) for threshold, found in predictions.items()}
     by_threshold = {threshold: each[select_by] for threshold, each in values.items()}
     highest = max(by_threshold.values())
     equal = [threshold for threshold, value in by_threshold.items() if value == highest]
     best = equal[len(equal) // 2]  # the middle of the equally good ones is the most robust
+    threshold = tau if obd and tau is not None else best
     return Validated(
         name=name,
-        threshold=best,
-        figures=values[best],
+        threshold=threshold,
+        figures=values[threshold],
+        best_threshold=best,
+        best_figures=values[best],
         at_paper_tau=values[PAPER_TAU] if obd else None,
         by_threshold=by_threshold,
         histograms=histograms(everything, np.concatenate([video.targets for video in videos])),
-        predictions=predictions[best],
+        predictions=predictions[threshold],
     )
 
 
