@@ -156,7 +156,7 @@ def main() -> None:
         videos = [LabelledVideo(str(i), unused, times, epochs, each) for i, each in enumerate(targets)]
 
         def config(batch: int, way: str) -> TrainConfig:
-            return replace(TrainConfig(), batch=batch * on.world, compile=way if cuda else "off")
+            return replace(TrainConfig(), run=64, batch=batch * on.world, compile=way if cuda else "off")
 
         plain = config(512, "off")
         tape = build_tape(videos, window=plain.window, region=plain.region, run=plain.run)

@@ -15,7 +15,7 @@ S = 3
 
 
 def batch(network: Any, first_lead: int) -> tuple[Any, Any, Any]:
-    window, region, run = network.layout()
+    window, region, run, _ = network.layout()
     generator = torch.Generator().manual_seed(0)
     frames = torch.randn(S, window + region + run, DIM, generator=generator)
     targets = torch.rand(S, region + run, generator=generator) < 0.3
@@ -96,7 +96,7 @@ def test_oadtr_adds_half_the_loss_on_the_frames_to_come(small: Callable[[str], A
 
 def test_simon_has_the_focal_loss_of_its_stream_scores(small: Callable[[str], Any]) -> None:
     network = small("simon")
-    window, _, run = network.layout()
+    window, _, run, _ = network.layout()
     frames, targets, lead = batch(network, -1)  # the first place is the first frame of its stream
     logits, truth = network(frames[:, window:])[:, -run:], targets[:, -run:].float()
     chance = torch.where(truth.bool(), logits.sigmoid(), 1 - logits.sigmoid())

@@ -38,7 +38,7 @@ def train(
     Parameters
     ----------
     config
-        YAML file with settings, such as configs/kinetics-gebd.yaml; options override it.
+        YAML file with settings, such as configs/kinetics-gebd.yaml; options override it. [the paper's]
     store
         Folder of the features that `ongebd extract` made.
     labels

@@ -128,7 +128,7 @@ def test_composites_have_no_features_of_tsn(tmp_path: Path) -> None:
     assert not work.exists()
 
 
-def test_each_table_runs_on_the_videos_that_its_store_has(
+def test_each_table_runs_on_its_own_store_and_counts_what_that_lacks_as_missed(
     add: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
@@ -147,11 +147,13 @@ def test_each_table_runs_on_the_videos_that_its_store_has(
     tables = json.loads((out / "results.json").read_text())["tables"]
     assert [table["missing"] is None for table in tables] == [True, True, False]
     sthv2, kinetics = tables[:2]
-    assert (sthv2["videos"], kinetics["videos"]) == (4, 3)
+    assert (sthv2["videos"], kinetics["videos"]) == (4, 4)
+    assert not any("missing" in reason for reason in sthv2["unlike"])
+    assert "1 video missing" in kinetics["unlike"]
     for table, printed in ((sthv2, 0.741), (kinetics, 0.744)):
-        assert len(table["rows"]) == 5
+        assert len(table["rows"]) == 6
         assert all(0 <= row["cells"]["average"]["value"] <= 1 for row in table["rows"])
-        assert table["rows"][-1]["printed"] == {"average": printed}
+        assert table["rows"][-2]["printed"] == {"average": printed}
         assert len(table["limits"]) == 2
     assert sthv2["rows"] != kinetics["rows"]
     report = (out / "report.md").read_text()
@@ -195,7 +197,7 @@ def test_whole_tapos_videos_hold_their_instances(tmp_path: Path) -> None:
     place.mkdir()
     rows = {
         name: {"video_duration": 2.0, "substages_timestamps": [[1.0]], "fps": 6.0, "num_frames": 12}
-        for name in ("abcde_s0_4_0_6_0", "abcde_s1_8_5_10_5", "other_s0_0_0_2_0")
+        for name in ("abcde_s0_4_0_6_0", "abcde_s1_8_500_10_500", "other_s0_0_0_2_0")
     }
     for part in ("train", "test"):
         (place / f"{part}.json").write_text(json.dumps(rows))
@@ -209,7 +211,7 @@ def test_whole_tapos_videos_hold_their_instances(tmp_path: Path) -> None:
     cut = whole.of_instances(part.labels).videos
     assert {name: video.times.tolist() for name, video in cut.items()} == {
         "abcde_s0_4_0_6_0": [1.0],
-        "abcde_s1_8_5_10_5": [0.5],
+        "abcde_s1_8_500_10_500": [0.5],
     }
     decided = cut["abcde_s0_4_0_6_0"].decided
     assert decided is not None

@@ -202,7 +202,7 @@ def test_test_videos_that_are_missing_count_as_missed_and_are_named(
     assert after.cells["recall 0.05"].value == pytest.approx(before.cells["recall 0.05"].value / 2)
     assert after.cells["precision 0.05"].value == before.cells["precision 0.05"].value
     text = " ".join(notes_of(table))
-    assert "4 of the 8 videos are missing from EST+REST+OBD: all their boundaries count as missed" in text
+    assert "4 videos of 8 missing from EST+REST+OBD: all boundaries in them count as missed" in text
     assert "**Not comparable with the printed values:** 4 videos missing; trained at scale tiny." in text
 
 
@@ -231,8 +231,8 @@ def test_one_file_that_is_missing_or_broken_is_a_miss_and_its_row_stands(
     assert table.rows[0].missing is None
     assert table.videos == 4
     text = " ".join(notes_of(table))
-    assert f"1 files can't be read, such as {names[0]}.mp4: damaged" in text
-    assert "2 of the 4 videos are missing" in text
+    assert f"can't read 1 of 3 files: {names[0]}.mp4: damaged" in text
+    assert "2 videos of 4 missing from SceneDetect" in text
 
 
 def test_every_row_of_the_discriminator_is_at_the_paper_s_tau_unless_it_says_so() -> None:

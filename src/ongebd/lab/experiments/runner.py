@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ongebd.baselines.methods import METHODS
+from ongebd.data.numbers import videos as count_of
 from ongebd.errors import OngebdError
 from ongebd.lab.evaluation.comparison import Comparison
 from ongebd.lab.evaluation.counts import Counts
@@ -190,11 +191,11 @@ class Runner:
             results.append(result)
         videos = len(comparison) if comparison else 0
         notes += [
-            f"{missing} of the {videos} videos are missing from {', '.join(names)}: all their boundaries"
-            " count as missed, as in the official script"
+            f"{count_of(missing)} of {videos} missing from {', '.join(names)}: all boundaries in them count"
+            " as missed, as in the official script"
             for missing, names in absent.items()
         ]
-        unlike = [*data.unlike, *(f"{missing} videos missing" for missing in absent)]
+        unlike = [*data.unlike, *(f"{count_of(missing)} missing" for missing in absent)]
         if any(self._scoring.deviations(row.method) for row in experiment.rows if row.kind == "trained"):
             unlike.append(f"trained at scale {self._scale.name}")
         best: dict[str, str] = {}

@@ -218,7 +218,7 @@ def watch(row: Row, part: Part, cache: Cache) -> PredictionSet:
 
     entry = cache.get("watched", key, make)
     kept, unread = (entry / "boundaries.json").read_text(encoding="utf-8"), cache.facts(entry)["unread"]
-    notes = (f"{row.name}: {len(unread)} files can't be read, such as {unread[0]}",) if unread else ()
+    notes = (f"{row.name} can't read {len(unread)} of {len(files)} files: {unread[0]}",) if unread else ()
     videos = {
         name: VideoPrediction(*np.array(rows, dtype=np.float64).reshape(-1, 3).T)
         for name, rows in json.loads(kept).items()
