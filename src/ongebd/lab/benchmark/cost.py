@@ -98,7 +98,7 @@ def _window_gflops(network: OnlineNetwork[Any]) -> float:
         shape = network_shape(network.method, vars(network.shape) | {"run": 1})
         network = make_network(network.method, shape).eval().requires_grad_(False)
     layout = network.layout()
-    frames = torch.zeros(1, sum(layout), network.shape.dim)
+    frames = torch.zeros(1, sum(layout[:3]), network.shape.dim)
     places = layout.region + layout.run
     targets, lead = torch.zeros(1, places, dtype=torch.bool), torch.full((1, places), 10_000)
     return gflops(lambda: network.losses(frames, targets, lead + torch.arange(places)))
