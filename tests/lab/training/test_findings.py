@@ -20,10 +20,11 @@ from ongebd.lab.training.loop import train
 def findings(
     config: TrainConfig, make: Callable[..., Dataset], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., str]:
-    def run(losses: list[float], **data: Any) -> str:
+    def run(errors: list[float], **data: Any) -> str:
         monkeypatch.setattr(report, "GIVEN_UP", 0.0)  # errors of an anticipator trained for an epoch are high
         real = report.make_report
-        progress = Progress(history=[{"epoch": n, "loss": loss} for n, loss in enumerate(losses)])
+        history = [{"epoch": n, "loss": 1.0, "error_elsewhere": error} for n, error in enumerate(errors)]
+        progress = Progress(history=history)
         monkeypatch.setattr(
             "ongebd.lab.training.loop.make_report", lambda *given: real(*given[:-1], progress)
         )
@@ -36,8 +37,8 @@ def findings(
 
 
 def test_a_short_training_is_not_said_to_have_given_up(findings: Callable[..., str]) -> None:
-    text = findings([2.0])
-    assert "the loss has not settled after epoch 1: train for more epochs" in text
+    text = findings([0.5, 0.45, 0.4])
+    assert "doesn't anticipate yet; train for more epochs" in text
     assert "given up" not in text
     assert "settings that differ from those of the paper: " in text
     assert "run 64" in text
@@ -46,8 +47,8 @@ def test_a_short_training_is_not_said_to_have_given_up(findings: Callable[..., s
 def test_a_training_that_no_longer_learns_and_does_not_anticipate_has_given_up(
     findings: Callable[..., str],
 ) -> None:
-    assert "has given up" in findings([2.0, 1.4, 1.39, 1.39])
+    assert "has given up" in findings([0.4, 0.42, 0.43])
 
 
 def test_few_validation_videos_are_too_few_for_a_verdict(findings: Callable[..., str]) -> None:
-    assert "1 video to validate on: too few for a verdict" in findings([2.0], videos=5)
+    assert "1 video to validate on: too few for a verdict" in findings([0.4], videos=5)

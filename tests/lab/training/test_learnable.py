@@ -121,7 +121,7 @@ def test_balanced_weighting_drives_errors_toward_one_half_and_the_report_warns(t
     }.items():
         listener = Listener()
         features = SyntheticConfig(videos=40, gradual=0.0)
-        config, dataset = set_up(tmp_path / name, features, epochs=12, validate_every=12, **changes)
+        config, dataset = set_up(tmp_path / name, features, epochs=12, validate_every=4, **changes)
         report = train(config, dataset=dataset, watcher=listener).report
         assert report is not None
         elsewhere[name] = report.results[0].histograms.mean_elsewhere

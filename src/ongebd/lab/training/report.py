@@ -34,7 +34,7 @@ NAIVE: tuple[Naive, ...] = ("window-mean", "persistence")
 GIVEN_UP = 0.1
 """An anticipator doesn't anticipate if its mean error elsewhere is above this and twice the window mean's."""
 SETTLED = 0.02
-"""A training has settled if its loss fell by less than this share in the last two epochs."""
+"""Errors have settled if they fell by less than this share since the validation before the last."""
 FEW = 20
 """Validation videos that are too few for a verdict."""
 
@@ -143,15 +143,15 @@ def _findings(
     elsewhere = own.histograms.mean_elsewhere
     simple = naive["window-mean"].histograms.mean_elsewhere
     if own.name == "cea" and config.metric == "cosine" and elsewhere > max(GIVEN_UP, 2 * simple):
-        losses = [row["loss"] for row in progress.history]
-        settled = len(losses) > 2 and losses[-1] > (1 - SETTLED) * losses[-3]
+        errors = [row["error_elsewhere"] for row in progress.history if "error_elsewhere" in row]
+        settled = len(errors) > 2 and errors[-1] > (1 - SETTLED) * errors[-3]
         yield (
             f"errors away from boundaries average {elsewhere:.2f}, the window mean's only {simple:.2f}: "
             + (
                 "the anticipator has given up anticipating and drives every error toward 0.5; try balanced:"
                 " false or residual: true (docs/training.md, “If every error is near one half”)"
                 if settled
-                else f"the loss has not settled after epoch {len(losses)}: train for more epochs"
+                else "it doesn't anticipate yet; train for more epochs, until they settle"
             )
         )
     whose = "the paper" if config.method == ESTIMATOR else f"{config.method}'s authors"
