@@ -168,8 +168,3 @@ def test_a_file_that_could_grow_or_nest_without_limit_is_refused_at_once(tmp_pat
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"^[^\n]{1,500}$"):
         read_config(path)
-
-
-def test_the_paper_s_symbols_are_names_of_settings() -> None:
-    config = TrainConfig().changed({"K": "5", "L": 4, "Δ": 30, "τ": 2.0, "α": 1.0})
-    assert (config.region, config.window, config.delta, config.tau, config.alpha) == (5, 4, 30, 2.0, 1.0)

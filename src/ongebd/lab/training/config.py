@@ -22,9 +22,6 @@ ESTIMATOR = "estimator"
 RATES = {"kinetics-gebd": 24.0, "tapos": 6.0, "inria": 24.0}
 """Frames per second of the paper's sets; INRIA's, at which the paper is silent, is that of the training."""
 
-SYMBOLS = {"L": "window", "K": "region", "Δ": "delta", "τ": "tau", "α": "alpha"}
-"""The paper's names of settings, which are taken too."""
-
 # Settings that may differ when a training is resumed: where it runs, and for how long.
 MAY_CHANGE = frozenset(
     ["store", "labels", "out", "epochs", "device", "precision", "compile", "features_in", "checkpoint_every"]
@@ -208,7 +205,7 @@ class TrainConfig:
         return values
 
     def changed(self, changes: dict[str, Any], where: str = "") -> Self:
-        """A copy with some settings changed; text is read as the setting's type, and `SYMBOLS` are names too.
+        """A copy with some settings changed; text is read as the setting's type.
 
         With a baseline's `method` come its authors' settings and a fixed threshold, unless others are among
         the changes.
@@ -216,7 +213,6 @@ class TrainConfig:
         Raises:
             ConfigError: A name is unknown or a value doesn't fit.
         """
-        changes = {SYMBOLS.get(name, name): value for name, value in changes.items()}
         if (method := changes.get("method", ESTIMATOR)) != ESTIMATOR:
             changes = {"obd": False, **find_method(str(method)).recipe, **changes}
         return settings.changed(self, changes, f"{where}: " if where else "")
