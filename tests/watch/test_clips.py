@@ -196,7 +196,7 @@ def test_the_command_is_run_once_for_each_boundary_with_a_clip_that_is_whole(fil
     seen = tmp_path / "seen.jsonl"
     arguments = ["--clips", str(tmp_path / "clips"), "--clip-after", "0.5", "--jsonl", str(seen)]
     assert main(["watch", f"door={film}", "-m", "window-mean", "-q", *arguments, "--exec", line]) == 0
-    assert capfd.readouterr() == ("", "")
+    assert capfd.readouterr().err == ""
     lines = [json.loads(line) for line in seen.read_text().splitlines()]
     clips = {one["number"]: one for one in lines if one["type"] == "clip"}
     onsets = {one["number"]: one["onset"] for one in lines if one["type"] == "boundary"}
@@ -215,7 +215,7 @@ def test_the_web_hook_is_told_each_clip_after_its_onset_in_the_words_of_the_reco
     arguments = ["--clips", str(tmp_path / "clips"), "--clip-after", "0.5", "--jsonl", str(seen)]
     with answering() as (url, got):
         assert main(["watch", str(film), "-m", "window-mean", "-q", *arguments, "--webhook", url]) == 0
-    assert capfd.readouterr() == ("", "")
+    assert capfd.readouterr().err == ""
     lines = [json.loads(line) for line in seen.read_text().splitlines()]
     posted = [line for line in lines if line["type"] in ("onset", "boundary", "clip", "state")]
     assert sorted(got, key=json.dumps) == sorted(posted, key=json.dumps)

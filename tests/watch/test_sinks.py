@@ -453,6 +453,9 @@ def test_a_folder_that_is_a_file_or_cannot_be_made_is_refused(tmp_path, watcher)
     with pytest.raises(OngebdError, match="can't use"):
         PictureSink(tmp_path / "file" / "x", watcher, print)
     assert (tmp_path / "file").read_text() == "mine"
+    if Path("/proc/self").exists():  # nobody can write there
+        with pytest.raises(OngebdError, match=r"can't use /proc/self: .*; name another folder"):
+            PictureSink(Path("/proc/self"), watcher, print)
 
 
 # Lines.

@@ -429,9 +429,9 @@ def test_each_warning_of_a_reader_is_told_once_and_its_last_numbers_at_the_end(l
     first = "damaged packets or frames: 1; decoded frames: 9"
     reader = MadeReader(made_frames([0] * 30), duration=1.0)
     reader.warnings = ["several video streams", first]
-    with Watcher(["film.mp4"], model=light_model, opener=opens(reader), thumbnails=False) as watcher:
-        told = watcher.hub.subscribe(Warned)
-        stream = watcher.streams["film"]
+    watcher = Watcher(["film.mp4"], model=light_model, opener=opens(reader), thumbnails=False)
+    told, stream = watcher.hub.subscribe(Warned), watcher.streams["film"]
+    with watcher:
         waits(watcher, stream.over.is_set)
         stream.warn(["several video streams", first.replace(" 1", " 7")])
         assert stream.status().warnings == ("several video streams", first)
@@ -442,3 +442,12 @@ def test_each_warning_of_a_reader_is_told_once_and_its_last_numbers_at_the_end(l
         first,
         first.replace(" 1", " 7"),
     ]
+
+
+def test_a_live_playlist_that_jumps_is_played_on_at_its_pace(light_model):
+    jumped = [*made_frames([0] * 12), *made_frames([1] * 12, epoch=1, start=24_000)]  # 1000 s ahead
+    reader = MadeReader(jumped, container="hls")
+    with Watcher(["http://camera/1"], model=light_model, opener=opens(reader), patience=QUICK) as watcher:
+        stream = watcher.streams["cam1"]
+        waits(watcher, lambda: stream.status().frames == 24, seconds=5)
+        assert stream.status().epoch == 1
