@@ -190,7 +190,7 @@ def test_gradients_are_clipped_if_the_authors_clip_them() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"name": "magic"}, "unknown baseline 'magic'; known are miniroad"),
+        ({"name": "magic"}, "unknown method 'magic'; known are estimator, miniroad"),
         ({"network": "hidden"}, "'hidden' is not name=number"),
         ({"network": "depth=3"}, "unknown setting 'depth'"),
         ({"network": "hidden=0"}, "hidden must be at least 1"),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ongebd.baselines.network import OnlineNetwork
 
 
-Optimizer = Literal["adamw", "adam"]
+Optimizer = Literal["adamw", "adam", "sgd"]
 Schedule = Literal["constant", "testra", "simon", "oadtr"]
 
 SCHEDULES: Mapping[Schedule, Callable[[float, int], float]] = {
@@ -115,7 +115,11 @@ def network_shape(name: str, values: dict[str, Any] | None = None, *, dim: int |
         values: Settings that differ from the published ones.
         dim: D; None takes that of `values`, or the published 2048.
     """
-    kind = getattr(_module(name), f"{METHODS[name].network}Config")
+    return shape_of(getattr(_module(name), f"{METHODS[name].network}Config"), name, values, dim)
+
+
+def shape_of(kind: Any, name: str, values: dict[str, Any] | None, dim: int | None) -> Any:
+    """A shape of the class `kind`; the rest as in `network_shape`."""
     given = dict(values or {}) | ({} if dim is None else {"dim": dim})
     try:
         return kind(**given)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from safetensors.torch import load_file, save_file
+from torch import nn
 
 from ongebd.baselines.methods import make_network, network_shape
 from ongebd.baselines.network import OnlineNetwork
 from ongebd.errors import ConfigError, os_errors
 
+Network = TypeVar("Network", bound=nn.Module)
 SHAPE_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
 
 
-def save_network(folder: Path, network: OnlineNetwork[Any]) -> None:
+def save_network(folder: Path, network: Any) -> None:
     """Write a network's shape and weights into a folder; files of an older model are overwritten."""
     folder.mkdir(parents=True, exist_ok=True)
     about = {"method": network.method, "shape": asdict(network.shape)}
@@ -26,17 +29,21 @@ def save_network(folder: Path, network: OnlineNetwork[Any]) -> None:
 
 
 def load_network(folder: Path) -> OnlineNetwork[Any]:
-    """The network in a folder, on the CPU, in evaluation mode; ConfigError where it is damaged."""
+    """The baseline in a folder, on the CPU, in evaluation mode; ConfigError where it is damaged."""
+    return load_made(folder, lambda name, values: make_network(name, network_shape(name, values)))
+
+
+def load_made(folder: Path, make: Callable[[str, dict[str, Any]], Network]) -> Network:
+    """The same for networks that `make` makes from a method's name and the values of its shape."""
     with os_errors(folder / SHAPE_FILE, "train the model again"):
         text = (folder / SHAPE_FILE).read_text(encoding="utf-8")
     try:
         about = json.loads(text)
         name = str(about["method"])
-        shape = network_shape(name, dict(about["shape"]))
+        network = make(name, dict(about["shape"]))
     except (ValueError, KeyError, TypeError, RecursionError) as problem:  # a ConfigError is a ValueError
         raise ConfigError(f"{folder / SHAPE_FILE}: {problem}; train the model again") from None
     try:
-        network = make_network(name, shape)
         network.load_state_dict(load_file(folder / WEIGHTS_FILE))
     except Exception as problem:  # noqa: BLE001 - safetensors and torch raise what a damaged file brings about
         raise ConfigError(

@@ -21,7 +21,8 @@ def models(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     """List the methods: parameters, latency, licence, and what each was trained on.
 
     Parameters are those of the published architecture on ResNet-50 features (2048 numbers), without and with
-    that backbone. The latency is how long a decision on a frame waits for the frames after it.
+    that backbone. The latency is how long a decision on a frame waits for the frames after it. An offline
+    method waits for the whole video, so it takes files and no streams.
 
     Parameters
     ----------
@@ -73,9 +74,9 @@ def _cells(facts: dict[str, Any]) -> tuple[str, ...]:
         escape(_name(facts)),
         f"{facts['parameters']:,}" if facts["parameters"] else "–",
         "–" if both is None else f"{both:,}",
-        f"{facts['latency']:.2f} s" if facts["latency"] else "0",
+        "offline" if facts["offline"] else f"{facts['latency']:.2f} s" if facts["latency"] else "0",
         facts["licence"],
         facts["trained_on"] or "nothing",
         "" if facts["extra"] is None else escape(f"ongebd[{facts['extra']}]"),
-        facts["summary"],
+        ("offline: " if facts["offline"] else "") + facts["summary"],
     )

@@ -105,6 +105,39 @@ def build_tape(
     return WindowTape(rows, targets, leads, window, region, run, stride)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ClipTape(WindowTape):
+    """Clips, each of one video's stretch, instead of runs that cross from one into the next.
+
+    A clip is `run` places; L and K are 0. A place stands for one frame in every `stride`; the frames between
+    are in other clips, and a boundary among them belongs to the nearest. A clip that is too short ends with
+    copies of its last frame, whose `lead` is −1. The first clip has no target, like a tape's first run.
+    """
+
+    def epoch(self, seed: int, epoch: int) -> IntArray:
+        """The clips of one epoch in random order, each by its first place; all in every epoch."""
+        order = np.random.default_rng((seed, epoch)).permutation(len(self.rows) // self.run - 1)
+        return self.run * (1 + order)
+
+
+def build_clips(videos: Sequence[LabelledVideo], *, length: int, stride: int) -> ClipTape:
+    """Cut videos into clips of `length` frames, one in every `stride` of theirs."""
+    parts, row = [_padding(length, 0)], 0
+    for video in videos:
+        for first, end in stretches(video.epochs):
+            near = np.convolve(video.targets[first:end], np.ones(stride), "same") > 0  # in stride frames
+            for phase in range(min(stride, end - first)):
+                frames = np.arange(phase, end - first, stride)
+                for begin in range(0, len(frames), length):
+                    some = frames[begin : begin + length]
+                    lead = np.arange(begin, begin + len(some), dtype=np.int32)
+                    parts.append((row + first + some, near[some], lead))
+                    parts.append(_padding(length - len(some), row + first + int(some[-1])))
+        row += len(video)
+    rows, targets, leads = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return ClipTape(rows, targets, leads, window=0, region=0, run=length)
+
+
 def _padding(count: int, row: int) -> tuple[IntArray, BoolArray, npt.NDArray[np.int32]]:
     """Places that repeat a row and have no target."""
     return np.full(count, row), np.zeros(count, np.bool_), np.full(count, -1, np.int32)

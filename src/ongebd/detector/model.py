@@ -35,6 +35,7 @@ class Model:
         threshold_at: From a sensitivity to the threshold of the head, where there is such a table.
         learned: Whether it was trained, so that it suits one backbone and one rate.
         one_rate: Whether it only works at the fps of its defaults, those of the features that trained it.
+        offline: Whether it sees the whole video before it decides, and so takes no stream.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Model:
     threshold_at: Callable[[float], float] | None = None
     learned: bool = True
     one_rate: bool = False
+    offline: bool = False
     _loading: Callable[[], Model] | None = field(default=None, init=False, repr=False, compare=False)
 
     def loaded_by(self, loading: Callable[[], Model]) -> Self:
@@ -127,7 +129,16 @@ class Model:
         >>> detector.update(picture, time=0.0).is_boundary
         False
         """
+        self.check_online()
         return self.begin(self.configured(config, **settings))
+
+    def check_online(self) -> None:
+        """Raise ConfigError if it takes no stream."""
+        if self.offline:
+            raise ConfigError(
+                f"{self.name} is offline: it sees the whole video first, so it takes no stream; run `ongebd"
+                " detect` on a file, or choose an online method (ongebd models)"
+            )
 
     def retuned(self, config: StreamConfig, knobs: dict[str, Any]) -> StreamConfig:
         """The settings of a running stream with another sensitivity, τ or threshold.
@@ -159,6 +170,7 @@ class Recipe:
         backbone_name: The backbone otherwise.
         threshold_at: See `Model`.
         latency: Frames of future that it waits for.
+        offline: See `Model`.
         argument: What may stand behind the colon; None where nothing may.
         on_gpu: Whether it can compute on a GPU.
         parameters: Numbers that are learned, without the backbone's.
@@ -174,6 +186,7 @@ class Recipe:
     backbone_name: str = backbones.DEFAULT
     threshold_at: Callable[[float], float] | None = None
     latency: int = 0
+    offline: bool = False
     argument: str | None = None
     on_gpu: bool = False
     parameters: int = 0

@@ -137,4 +137,5 @@ def _named(
         lambda config: recipe.method(config, argument, device),
         threshold_at=recipe.threshold_at,
         learned=learned,
+        offline=recipe.offline,
     )

@@ -17,8 +17,10 @@ from ongebd.detector.detector import Scorer
 from ongebd.detector.model import LEARNED, Recipe, learned_recipe
 from ongebd.detector.trained import ESTIMATOR
 from ongebd.errors import ConfigError
+from ongebd.offline import predictability, systems
+from ongebd.offline.whole_video import ScoreVideo, WholeVideo
 
-TRAINABLE = (ESTIMATOR, *METHODS)
+TRAINABLE = (ESTIMATOR, *METHODS, *systems.TRAINED)
 """Methods that need the folder of a training: `miniroad:FOLDER`, or the folder alone."""
 RESNET50 = 23_508_032
 """Parameters of a ResNet-50 without its classifier, which gives the features of the paper."""
@@ -40,6 +42,15 @@ def _clock(_config: StreamConfig, argument: str | None, _device: str) -> Scorer:
     except ValueError:
         raise ConfigError(f"clock:{argument}: give seconds after the colon") from None
     return Clock(period)
+
+
+def _untrained_system(name: str, score: ScoreVideo) -> Recipe:
+    return Recipe(
+        summary=systems.SYSTEMS[name].summary,
+        defaults=replace(_DECIDED, max_run=10.0),
+        method=lambda _config, _argument, _device: WholeVideo(name, score),
+        offline=True,
+    )
 
 
 def _scenedetect(kind: str) -> Recipe:
@@ -72,6 +83,7 @@ RECIPES = {
         method=lambda config, _argument, _device: Predictability(before=config.window or 1),
         latency=Predictability().latency,
     ),
+    "pa": _untrained_system("pa", predictability.score_video),
     "clock": Recipe(
         summary=f"blind: a boundary every {PERIOD:g} s, or as many as are given",
         defaults=_DECIDED,
@@ -103,7 +115,8 @@ def catalogue() -> list[dict[str, Any]]:
     be left out; `summary`; `parameters`, learned numbers of the published shape on ResNet-50 features (2048
     numbers), without the backbone's; `parameters_with_resnet50`, None for a method that looks at pixels or
     at the features of one other backbone; `latency`, seconds of future that a verdict waits for at the
-    default rate `fps`; `latency_frames`; `licence` of code and weights; `trained_on`, None if nothing is
+    default rate `fps`, None where it is offline and waits for the whole video; `latency_frames`; `offline`;
+    `licence` of code and weights; `trained_on`, None if nothing is
     learned; `extra` to install, None for the light core.
     """
     trained = {
@@ -111,6 +124,9 @@ def catalogue() -> list[dict[str, Any]]:
         **{name: (method.parameters, method.summary) for name, method in METHODS.items()},
     }
     recipes = RECIPES | {name: _trained(*about) for name, about in trained.items()}
+    for name in systems.TRAINED:
+        system = systems.SYSTEMS[name]
+        recipes[name] = replace(_trained(system.parameters, system.summary), offline=True)
     found = [_facts(name, recipe) for name, recipe in recipes.items()]
     return sorted(found, key=lambda facts: (facts["extra"] or "", facts["name"]))
 
@@ -136,8 +152,9 @@ def _facts(name: str, recipe: Recipe) -> dict[str, Any]:
         "summary": recipe.summary,
         "parameters": recipe.parameters,
         "parameters_with_resnet50": recipe.parameters + RESNET50 if any_backbone else None,
-        "latency": recipe.latency / fps,
-        "latency_frames": recipe.latency,
+        "latency": None if recipe.offline else recipe.latency / fps,
+        "latency_frames": None if recipe.offline else recipe.latency,
+        "offline": recipe.offline,
         "fps": fps,
         "licence": recipe.licence,
         "trained_on": recipe.trained_on,

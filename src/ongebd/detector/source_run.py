@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -79,7 +79,10 @@ class SourceRun:
             source_fps=source_fps,
             connecting=Connecting(max_pixels=max_pixels, private_network=private_network, stop=self._stop),
         )
-        self._backbone = model.backbone
+        if model.offline and self.video.live:
+            self.video.close()
+            model.check_online()
+        self._backbone, self._offline = model.backbone, model.offline
         self._workers = workers or min(4, os.cpu_count() or 1)
         self._running: Generator[Event, None, None] | None = None
 
@@ -107,7 +110,7 @@ class SourceRun:
                     self.detector.new_epoch()
                     yield from self.video.epochs[epoch : frame.epoch]
                     epoch = frame.epoch
-                held.append(frame)
+                held.append(replace(frame, rgb=frame.rgb[::4, ::4].copy()) if self._offline else frame)
                 yield from _taken(held, self.detector.update_feature(feature, frame.time))
             yield from self._rest(held)
 

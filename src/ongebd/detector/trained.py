@@ -24,6 +24,7 @@ from ongebd.errors import ConfigError, import_extra
 from ongebd.estimator.anticipation import ERRORS, Anticipator, ErrorFunction, cosine_error
 from ongebd.estimator.anticipator_config import AnticipatorConfig
 from ongebd.estimator.onnx_anticipator import OnnxAnticipator
+from ongebd.offline.systems import SYSTEMS, make_system
 
 FORMAT = 1
 ESTIMATOR = "estimator"
@@ -109,17 +110,20 @@ def load_trained(
     whole = folder.resolve()
     name = whole.parent.name if whole.name == "model" else whole.name  # OUT/model of `ongebd train --out OUT`
     error: ErrorFunction = cosine_error
+    offline = found in SYSTEMS
     if found == ESTIMATOR:
         shape = read_shape(folder)
         dim, error = shape.dim, ERRORS[shape.metric]
         by_onnx = device == "cpu" and (backbone is None or find_spec("torch") is None)
         method = _anticipating(folder, name, shape.window, threads, device, by_onnx)
+    elif offline:
+        dim, method = _offline(folder, name, device)
     else:
         dim, method = _baseline(folder, name, threads, device)
     if backbone is None:
         backbone = _backbone(folder, about.backbone, threads, device, weights)
     _check_backbone(folder, about.backbone, dim, backbone)
-    return Model(name, about.summary, backbone, about.settings, method, error, one_rate=True)
+    return Model(name, about.summary, backbone, about.settings, method, error, one_rate=True, offline=offline)
 
 
 def _anticipating(folder: Path, name: str, window: int, threads: int, device: str, by_onnx: bool) -> Method:
@@ -151,6 +155,17 @@ def _baseline(folder: Path, name: str, threads: int, device: str) -> tuple[int, 
 
     network = load_network(folder).to(torch_device(device))
     return network.shape.dim, lambda _config: NetworkScorer(network, name, threads)
+
+
+def _offline(folder: Path, name: str, device: str) -> tuple[int, Method]:
+    """D, and what makes the scorer of a whole video."""
+    import_extra("torch", "train")
+    from ongebd.backbones.torch_backbone import torch_device
+    from ongebd.baselines.weights import load_made
+    from ongebd.offline.whole_video import WholeVideo
+
+    network = load_made(folder, make_system).to(torch_device(device))
+    return network.shape.dim, lambda _config: WholeVideo(name, network.score_video)
 
 
 def _backbone(folder: Path, identity: str, threads: int, device: str, weights: Path | str | None) -> Backbone:

@@ -169,15 +169,15 @@ class VideoReader:
         container_duration = self._container.duration or 0
         if self.expected_duration is None and container_duration > 0:
             self.expected_duration = container_duration / av.time_base
-        live = self._kind == "camera" or (self._kind == "url" and self.expected_duration is None)
+        self.live = self._kind == "camera" or (self._kind == "url" and self.expected_duration is None)
         # A rate of the source that is the sampling rate is a guess, made for files.
         guessed = self._source_fps in (None, self._sampler and self._sampler.fps)
-        self._by_arrival = live and guessed and not self._timed
+        self._by_arrival = self.live and guessed and not self._timed
         self._clock = Clock(
             self._source_fps or DEFAULT_RATE,
             trust_pts=self.container != "avi",
             wraps=self.container in _OF_33_BITS,
-            leaps=live or self.container in _OF_33_BITS,
+            leaps=self.live or self.container in _OF_33_BITS,
         )
 
     def _begin(self, container: InputContainer, number: int | None = None) -> None:

@@ -29,9 +29,11 @@ from ongebd.lab.training.config import ESTIMATOR, TrainConfig
 from ongebd.lab.training.dataset import Dataset, make_dataset
 from ongebd.lab.training.loop import MODEL, train
 from ongebd.lab.training.processes import checked_device
-from ongebd.lab.training.scores import Naive, errors_of_naive
+from ongebd.lab.training.scores import Naive, errors_of_naive, scores_of_videos
 from ongebd.lab.training.task import task_of
 from ongebd.lab.training.validation import PAPER_TAU, judge, predictions_at, validate
+from ongebd.offline.predictability import score_video, swapped
+from ongebd.offline.systems import SYSTEMS
 
 VERSION = 1
 """Of what errors mean; another one trains everything again."""
@@ -155,6 +157,9 @@ class Scoring:
 
 
 def _untrained(name: str, videos: list[LabelledVideo], where: str) -> list[FloatArray]:
+    if name in SYSTEMS:
+        scores = scores_of_videos(score_video, videos)
+        return swapped(scores) if name == "pa-random" else scores
     naive: Naive = "persistence" if name == "persistence" else "window-mean"
     device = torch.device(where)
     return errors_of_naive(naive, videos, place_features(videos, device, "auto"), window=8)

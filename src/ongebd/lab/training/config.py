@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from ongebd.baselines.methods import Optimizer, Schedule, find_method
+from ongebd.baselines.methods import Optimizer, Schedule
 from ongebd.common import settings
 from ongebd.common.settings import Range, check_fields
 from ongebd.data.labelled import NEAR, LabelRule
@@ -15,6 +15,7 @@ from ongebd.errors import ConfigError, MissingExtraError, os_errors, shown
 from ongebd.estimator.anticipation import Metric
 from ongebd.estimator.anticipator_config import AnticipatorConfig
 from ongebd.lab.evaluation.figures import FIGURES
+from ongebd.offline.systems import recipe_of
 
 ESTIMATOR = "estimator"
 """The paper's own method among those that can be trained."""
@@ -68,9 +69,9 @@ class TrainConfig:
     """Of that draw."""
 
     method: str = ESTIMATOR
-    """"estimator", or a baseline: "miniroad", "testra", "simon", "oadtr"."""
+    """"estimator"; a baseline: "miniroad", "testra", "simon", "oadtr"; or a system of docs/offline.md."""
     network: str = ""
-    """A baseline's network, if it isn't the published one: "hidden=256,embedding=256"."""
+    """A baseline's or offline system's network, if it isn't the published one: "hidden=256,embedding=256"."""
 
     window: Annotated[int, Range(least=1, most=4096)] = 8
     """L, past frames that the anticipator sees."""
@@ -110,7 +111,7 @@ class TrainConfig:
     """Neighbouring targets that share their windows; divides `batch`. 1: all targets are drawn by themselves,
     as in the paper; 64: a tenth of the work."""
     optimizer: Optimizer = "adamw"
-    """adamw or adam."""
+    """adamw, adam, or sgd with a momentum of 0.9."""
     lr: Annotated[float, Range(above=0)] = 1e-4
     """Learning rate."""
     weight_decay: Annotated[float, Range(least=0)] = 0.01
@@ -159,7 +160,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.method != ESTIMATOR:
-            find_method(self.method)
+            recipe_of(self.method)
         elif self.network:
             raise ConfigError("network is for baselines; ESTimator has width, ffn, layers and heads")
         elif self.batch % self.run:
@@ -214,7 +215,7 @@ class TrainConfig:
             ConfigError: A name is unknown or a value doesn't fit.
         """
         if (method := changes.get("method", ESTIMATOR)) != ESTIMATOR:
-            changes = {"obd": False, **find_method(str(method)).recipe, **changes}
+            changes = {"obd": False, **recipe_of(str(method)), **changes}
         return settings.changed(self, changes, f"{where}: " if where else "")
 
     def deviations(self) -> list[str]:

@@ -8,14 +8,16 @@ from typing import Self
 
 import numpy as np
 
-from ongebd.baselines.methods import make_network, network_shape
+from ongebd.baselines.methods import make_network, network_shape, shape_of
 from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.labelled import FeatureSource, LabelledVideo, label_videos, random_split
 from ongebd.data.labels import read_labels
-from ongebd.data.windows import WindowTape, build_tape, check_learnable
+from ongebd.data.windows import WindowTape, build_clips, build_tape, check_learnable
 from ongebd.errors import ConfigError, LabelError
 from ongebd.features.store import FeatureStore
 from ongebd.lab.training.config import ESTIMATOR, RATES, TrainConfig
+from ongebd.offline.systems import TRAINED, network_kind
+from ongebd.offline.whole_video import stride_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,9 +82,18 @@ def make_dataset(store: FeatureSource, labels: LabelSet, config: TrainConfig) ->
             f"the store has {len(labelled.videos)} labelled videos, of which {len(training)} would train:"
             " too few to train and to validate on; add videos, or change validation_share"
         )
-    tape = build_tape(training, **_sample_layout(config, store.dim))
+    tape = _tape(training, store, config)
     check_learnable(tape, len(training))
     return Dataset(store.backbone, store.dim, store.fps, labels, training, validation, tape, labelled.notes)
+
+
+def _tape(training: list[LabelledVideo], store: FeatureSource, config: TrainConfig) -> WindowTape:
+    """The training videos as runs; as clips for an offline system."""
+    if config.method not in TRAINED:
+        return build_tape(training, **_sample_layout(config, store.dim))
+    kind = network_kind(config.method).Shape
+    shape = shape_of(kind, config.method, config.network_settings(), store.dim)
+    return build_clips(training, length=shape.length, stride=stride_of(store.fps, shape.fps))
 
 
 def _sample_layout(config: TrainConfig, dim: int) -> dict[str, int]:

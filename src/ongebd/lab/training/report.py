@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from ongebd import __version__
+from ongebd.baselines.methods import METHODS
 from ongebd.common.lettering import lettering
 from ongebd.common.tables import NOTHING, Table, markdown
 from ongebd.data.numbers import videos as count_of
@@ -71,7 +72,7 @@ def make_report(
     for name in NAIVE:
         errors = errors_of_naive(name, videos, features, window=config.window, metric=config.metric)
         judged[name] = errors, config.obd or config.method != ESTIMATOR
-    if config.method != ESTIMATOR:  # the other head on the same scores shows the model's share
+    if config.method in METHODS:  # the other head on the same scores shows the model's share
         judged[f"{task.name}, {'threshold' if config.obd else 'OBD'}"] = judged[task.name][0], not config.obd
     results = tuple(
         validate(

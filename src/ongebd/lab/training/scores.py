@@ -17,6 +17,7 @@ from ongebd.estimator.anticipation import Metric
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
 from ongebd.estimator.losses import prediction_errors
 from ongebd.lab.training.batches import Features
+from ongebd.offline.whole_video import ScoreVideo, rate_of
 
 Naive = Literal["persistence", "window-mean"]
 
@@ -129,6 +130,18 @@ def probabilities_of_baseline(
         for (first, end), each in zip(group, chances, strict=True):
             out[first + 1 : end] = each[1 : end - first]
     return np.split(out, ends[1:-1])
+
+
+def scores_of_videos(score: ScoreVideo, videos: Sequence[LabelledVideo]) -> list[FloatArray]:
+    """The scores of each video's frames by an offline system, (T,); each stretch is a video of its own."""
+    found = []
+    for video in videos:
+        scores = np.full(len(video), np.nan)
+        for first, end in stretches(video.epochs):
+            part = np.asarray(video.features[first:end], np.float32)
+            scores[first:end] = score(part, rate_of(video.times[first:end]))
+        found.append(scores)
+    return found
 
 
 def group_by_length(spans: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from ongebd.baselines.methods import make_network, network_shape
 from ongebd.baselines.network import OnlineNetwork, parameter_count
-from ongebd.baselines.weights import load_network, save_network
+from ongebd.baselines.weights import load_made, load_network, save_network
 from ongebd.data.labelled import LabelledVideo
 from ongebd.data.numbers import FloatArray
 from ongebd.detector.trained import ONNX_FILE, write_about
@@ -24,8 +25,15 @@ from ongebd.estimator.torch_anticipator import load_anticipator
 from ongebd.lab.training.batches import Features
 from ongebd.lab.training.config import ESTIMATOR, TrainConfig
 from ongebd.lab.training.dataset import Dataset
-from ongebd.lab.training.scores import errors_of_model, frame_errors, probabilities_of_baseline
+from ongebd.lab.training.scores import (
+    errors_of_model,
+    frame_errors,
+    probabilities_of_baseline,
+    scores_of_videos,
+)
 from ongebd.lab.training.validation import PAPER_TAU
+from ongebd.offline.network import OfflineNetwork
+from ongebd.offline.systems import TRAINED, make_system
 
 
 class EstimatorTask:
@@ -146,6 +154,39 @@ class BaselineObjective(nn.Module):
         return each.sum() / count, each.detach()
 
 
+class OfflineTask(BaselineTask):
+    """One of the offline systems, on clips instead of runs; see `Task`."""
+
+    def network(self, dim: int) -> nn.Module:
+        return make_system(self.config.method, self.config.network_settings(), dim=dim)
+
+    def objective(self, network: Any) -> nn.Module:
+        return OfflineObjective(network)
+
+    def scores(self, network: Any, videos: Sequence[LabelledVideo], features: Features) -> list[FloatArray]:
+        network.eval()
+        return scores_of_videos(network.score_video, videos)
+
+    def load(self, folder: Path) -> nn.Module:
+        return load_made(folder, make_system)
+
+
+class OfflineObjective(nn.Module):
+    """An offline system's loss over a batch of clips."""
+
+    def __init__(self, network: OfflineNetwork) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(
+        self, frames: Tensor, targets: Tensor, lead: Tensor, weight: Tensor, count: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Like `Objective.forward`, with losses instead of errors."""
+        real = lead >= 0
+        each = torch.where(real, self.network.losses(frames.float(), targets, real, weight), 0)
+        return each.sum() / count, each.detach()
+
+
 Task = EstimatorTask | BaselineTask
 """One method's part of a training: its network, loss, scores and files.
 
@@ -156,6 +197,8 @@ has an array (T,) for each video, NaN for the first frame of each stretch.
 
 def task_of(config: TrainConfig) -> Task:
     """The task that a configuration names."""
+    if config.method in TRAINED:
+        return OfflineTask(config)
     return EstimatorTask(config) if config.method == ESTIMATOR else BaselineTask(config)
 
 
@@ -191,7 +234,11 @@ def save_model(task: Task, folder: Path, network: nn.Module, dataset: Dataset, t
 
 def optimizer_of(config: TrainConfig, network: nn.Module, device: torch.device) -> torch.optim.Optimizer:
     """The optimiser that a configuration names; it clips gradients first if that says so."""
-    kinds: dict[str, Any] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+    kinds: dict[str, Any] = {
+        "adam": torch.optim.Adam,
+        "adamw": torch.optim.AdamW,
+        "sgd": partial(torch.optim.SGD, momentum=0.9),
+    }
     optimizer: torch.optim.Optimizer = kinds[config.optimizer](
         network.parameters(), lr=config.lr, weight_decay=config.weight_decay, fused=device.type == "cuda"
     )

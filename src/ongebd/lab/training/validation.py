@@ -223,4 +223,6 @@ def histograms(errors: FloatArray, targets: BoolArray) -> Histograms:
 def _error_thresholds(errors: FloatArray) -> list[float]:
     """0.5, where the loss turns, and quantiles of the errors."""
     known = errors[~np.isnan(errors)]
+    if (known > 0).mean() < 0.5:  # of a system that scores the candidates alone
+        return sorted({0.0, *np.quantile(known[known > 0], np.arange(20) / 20).tolist()})
     return sorted({0.5, *np.quantile(known, _QUANTILES).tolist()})

@@ -36,6 +36,7 @@ class CpuRuntime(Runtime):
     def __init__(
         self, model: Model, *, workers: int = min(4, os.cpu_count() or 1), max_batch: int = 32
     ) -> None:
+        model.check_online()
         self._model = model
         self.max_batch = read_as(max_batch, AtLeastOne, "max_batch")
         workers = read_as(workers, AtLeastOne, "workers")
