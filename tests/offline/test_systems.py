@@ -24,9 +24,19 @@ from synthetic import FPS, MemoryStore, MemoryVideo, SyntheticConfig, make_synth
 SMALL = {
     "pc": "width=24",
     "tcn": "width=8,kernel=9,dropout=0",
+    "uboco": "width=16,heads=2,layers=1,length=80",
+    "sboco": "width=16,heads=2,layers=1,length=80",
+    "basicgebd": "width=16,length=80",
+    "efficientgebd": "width=16,length=80",
+    "ddm-net": "width=16,heads=2,layers=1,ffn=32,length=80",
+    "sc-transformer": "width=16,heads=2,layers=1,ffn=32,side=4,length=80",
+    "lcvsl": "width=16,side=4,length=80",
+    "bmn": "width=8,points=8,length=80",
+    "bmn-startend": "width=8,points=8,length=80",
+    "coseg": "width=16,heads=2,layers=1,length=80",
 }
 """Tiny networks. Each learns to find changes in seconds."""
-EPOCHS: dict[str, int] = {}
+EPOCHS = {"ddm-net": 8, "bmn": 8}
 
 
 def features_with_changes(at: list[int], frames: int, dim: int = 16) -> np.ndarray[Any, Any]:
@@ -120,7 +130,7 @@ def _one_thread() -> None:
 
 
 def configured(name: str, out: Path, **changes: Any) -> TrainConfig:
-    base = TrainConfig(out=str(out), epochs=EPOCHS.get(name, 4), lr=1e-2, device="cpu", select_by="average")
+    base = TrainConfig(out=str(out), epochs=EPOCHS.get(name, 4), lr=3e-3, device="cpu", select_by="average")
     return base.changed(
         {
             "method": name,

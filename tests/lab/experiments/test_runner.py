@@ -140,7 +140,7 @@ def test_a_method_that_needs_videos_is_left_out_where_there_are_none(runner: Run
     table = runner.table(replace(offline, rows=rows))
     assert table.failures == []
     assert all("needs the videos, and none is there" in str(row.missing) for row in table.rows)
-    assert "SceneDetect (scenedetect-content) was left out: " in " ".join(notes_of(table))
+    assert "SceneDetect was left out: " in " ".join(notes_of(table))
 
 
 def test_a_row_that_fails_says_why_and_the_others_stand(

@@ -224,5 +224,6 @@ def _error_thresholds(errors: FloatArray) -> list[float]:
     """0.5, where the loss turns, and quantiles of the errors."""
     known = errors[~np.isnan(errors)]
     if (known > 0).mean() < 0.5:  # of a system that scores the candidates alone
-        return sorted({0.0, *np.quantile(known[known > 0], np.arange(20) / 20).tolist()})
+        known = known[known > 0]
+        return sorted({0.0, *np.quantile(known, np.arange(20) / 20).tolist()}) if len(known) else [0.5]
     return sorted({0.5, *np.quantile(known, _QUANTILES).tolist()})
