@@ -93,7 +93,7 @@ SYSTEMS = {
         "maps of differences at several scales, with attention to frames",
         "Tang et al., CVPR 2022 (github.com/MCG-NJU/DDM)",
         True,
-        114_468_681,
+        114_463_561,
         "ddm_net:DdmNet",
     ),
     "sc-transformer": System(
