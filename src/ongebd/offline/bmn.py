@@ -19,7 +19,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from ongebd.baselines.network import Recipe, Size, binary_losses
+from ongebd.baselines.network import Size, binary_losses
 from ongebd.offline.network import OfflineConfig, OfflineNetwork, centres
 
 OVERLAP_WEIGHT = 10.0
@@ -41,7 +41,6 @@ class Bmn(OfflineNetwork):
     """Convolutions; start and end; the map of segments."""
 
     method: ClassVar[str] = "bmn"
-    recipe: ClassVar[Recipe] = Recipe(optimizer="adam", lr=1e-3, weight_decay=1e-4)
     Shape: ClassVar[type[OfflineConfig]] = BmnConfig
     scope: ClassVar[int | None] = 1
     shape: BmnConfig

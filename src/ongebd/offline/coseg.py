@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ongebd.baselines.network import Layers, Recipe, Size
+from ongebd.baselines.network import Layers, Size
 from ongebd.offline.maps import in_parts
 from ongebd.offline.network import OfflineConfig, OfflineNetwork, windows
 
@@ -47,7 +47,6 @@ class Coseg(OfflineNetwork):
     """Projection, transformer around a hidden frame, its feature again."""
 
     method: ClassVar[str] = "coseg"
-    recipe: ClassVar[Recipe] = Recipe(optimizer="sgd", lr=0.002, weight_decay=5e-4)
     Shape: ClassVar[type[OfflineConfig]] = CosegConfig
     scope: ClassVar[int | None] = 8
     shape: CosegConfig

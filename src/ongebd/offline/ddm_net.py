@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ongebd.baselines.network import Layers, Recipe, Size, binary_losses
+from ongebd.baselines.network import Layers, Size, binary_losses
 from ongebd.offline.maps import in_parts, map_encoder, sines
 from ongebd.offline.network import OfflineConfig, OfflineNetwork, windows
 
@@ -48,7 +48,6 @@ class DdmNet(OfflineNetwork):
     """Frames and maps, each through its decoder, then each through the other."""
 
     method: ClassVar[str] = "ddm-net"
-    recipe: ClassVar[Recipe] = Recipe(optimizer="adamw", lr=1e-5, weight_decay=1e-4)
     Shape: ClassVar[type[OfflineConfig]] = DdmConfig
     scope: ClassVar[int | None] = 5
     shape: DdmConfig

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ongebd.baselines.network import Recipe, Size
+from ongebd.baselines.network import Size
 from ongebd.offline.maps import FrameClassifier, cosines, in_parts, map_encoder, soft_bce
 from ongebd.offline.network import OfflineConfig, OfflineNetwork, bells, windows
 
@@ -39,7 +39,6 @@ class BasicGebd(OfflineNetwork):
     """Projection, map, ResNet, classifier."""
 
     method: ClassVar[str] = "basicgebd"
-    recipe: ClassVar[Recipe] = Recipe(optimizer="sgd", lr=0.01, weight_decay=1e-4)
     Shape: ClassVar[type[OfflineConfig]] = GebdConfig
     shape: GebdConfig
     maps: ClassVar[int] = 1

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from ongebd.baselines.network import Layers, Recipe, Size
+from ongebd.baselines.network import Layers, Size
 from ongebd.offline.maps import FrameClassifier, cosines, in_parts, soft_bce
 from ongebd.offline.network import OfflineConfig, OfflineNetwork, bells, windows
 
@@ -48,7 +48,6 @@ class ScTransformer(OfflineNetwork):
     """Projection, convolutions, context, cosines, convolutions, classifier."""
 
     method: ClassVar[str] = "sc-transformer"
-    recipe: ClassVar[Recipe] = Recipe(optimizer="sgd", lr=0.01, weight_decay=1e-4)
     Shape: ClassVar[type[OfflineConfig]] = ScConfig
     shape: ScConfig
 

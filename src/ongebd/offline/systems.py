@@ -6,16 +6,14 @@ too. docs/offline.md lists what else differs, and the systems that are left out 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ongebd.baselines.methods import shape_of
+from ongebd.baselines.methods import METHODS, shape_of
 from ongebd.errors import ConfigError, import_extra, shown
 
 if TYPE_CHECKING:
     from ongebd.offline.network import OfflineNetwork
-
-SETTINGS: dict[str, Any] = {"head": "threshold", "min_gap": 0.0, "max_run": 10.0}
-"""How scores become boundaries: neighbours above a threshold are joined, and the middle of them is one."""
 
 
 class System(NamedTuple):
@@ -28,7 +26,7 @@ class System(NamedTuple):
         supervised: Whether it learns from labels.
         parameters: Of the published shape on 2048 numbers a frame, without the backbone's; 0: none.
         network: MODULE:CLASS of a trained one.
-        looks_at: What it takes of a frame.
+        recipe: How its authors train it, as settings of `TrainConfig`; a batch is counted in frames.
     """
 
     title: str
@@ -37,17 +35,35 @@ class System(NamedTuple):
     supervised: bool
     parameters: int = 0
     network: str | None = None
-    looks_at: str = "features"
+    recipe: Mapping[str, Any] = {}
 
 
 LIN = "Lin et al., ICCV 2019; on boundaries: Shou et al., ICCV 2021"
 ZHENG = "Zheng et al., ACM MM 2024 (github.com/Ziwei-Zheng/EfficientGEBD)"
 SHOU = "Shou et al., ICCV 2021 (github.com/StanLei52/GEBD)"
 
+_SGD = {"optimizer": "sgd", "lr": 0.01, "weight_decay": 1e-4}
+_BMN = {
+    "label_rule": "near",
+    "optimizer": "adam",
+    "lr": 1e-3,
+    "weight_decay": 5e-5,
+    "batch": 1600,
+    "epochs": 15,
+}
+
 SYSTEMS = {
     "pa": System("PA", "peaks of the distance between the features before and after", SHOU, False),
     "pa-random": System("PA-Random", "the boundaries that PA finds in another video", SHOU, False),
-    "pc": System("PC", "a classifier of pairs of features before and after", SHOU, True, 1_574_401, "pc:Pc"),
+    "pc": System(
+        "PC",
+        "a classifier of pairs of features before and after",
+        SHOU,
+        True,
+        1_574_401,
+        "pc:Pc",
+        {"label_rule": "near", "optimizer": "sgd", "lr": 0.01, "batch": 100, "epochs": 30},
+    ),
     "tcn": System(
         "TCN",
         "an encoder and decoder of temporal convolutions",
@@ -55,6 +71,7 @@ SYSTEMS = {
         True,
         7_987_873,
         "tcn:Tcn",
+        {"label_rule": "near", "optimizer": "adam", "lr": 1e-3},
     ),
     "uboco": System(
         "UBoCo-Res50",
@@ -79,6 +96,7 @@ SYSTEMS = {
         True,
         7_522_499,
         "efficientgebd:BasicGebd",
+        _SGD | {"batch": 3200, "epochs": 30},
     ),
     "efficientgebd": System(
         "EfficientGEBD",
@@ -87,6 +105,7 @@ SYSTEMS = {
         True,
         9_635_587,
         "efficientgebd:EfficientGebd",
+        _SGD | {"batch": 3200, "epochs": 30},
     ),
     "ddm-net": System(
         "DDM-Net",
@@ -95,6 +114,7 @@ SYSTEMS = {
         True,
         114_463_561,
         "ddm_net:DdmNet",
+        {"label_rule": "near", "lr": 1e-5, "batch": 100, "epochs": 5},
     ),
     "sc-transformer": System(
         "SC-Transformer",
@@ -103,6 +123,7 @@ SYSTEMS = {
         True,
         44_405_767,
         "sc_transformer:ScTransformer",
+        _SGD | {"batch": 400, "epochs": 20},
     ),
     "lcvsl": System(
         "LCVSL",
@@ -111,10 +132,13 @@ SYSTEMS = {
         True,
         29_693_959,
         "sc_transformer:Lcvsl",
+        _SGD | {"batch": 400, "epochs": 20},
     ),
-    "bmn": System("BMN", "the ends of segments that look like one event", LIN, True, 4_278_660, "bmn:Bmn"),
+    "bmn": System(
+        "BMN", "the ends of segments that look like one event", LIN, True, 4_278_660, "bmn:Bmn", _BMN
+    ),
     "bmn-startend": System(
-        "BMN-StartEnd", "BMN's start and end scores", LIN, True, 4_278_660, "bmn:BmnStartEnd"
+        "BMN-StartEnd", "BMN's start and end scores", LIN, True, 4_278_660, "bmn:BmnStartEnd", _BMN
     ),
     "coseg": System(
         "CoSeg",
@@ -123,12 +147,22 @@ SYSTEMS = {
         False,
         29_401_088,
         "coseg:Coseg",
+        {"optimizer": "sgd", "lr": 0.002, "weight_decay": 5e-4, "batch": 100, "epochs": 30},
     ),
 }
 """The systems, in the order of the docs."""
 
 TRAINED = tuple(name for name, system in SYSTEMS.items() if system.network is not None)
 """Those that `ongebd train` trains."""
+
+
+def recipe_of(name: str) -> Mapping[str, Any]:
+    """How the authors of a baseline or a system train it."""
+    if name in METHODS:
+        return METHODS[name].recipe
+    if name in TRAINED:
+        return SYSTEMS[name].recipe
+    raise ConfigError(f"unknown method {shown(name)}; known are estimator, {', '.join((*METHODS, *TRAINED))}")
 
 
 def network_kind(name: str) -> Any:

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ongebd.baselines.network import Layers, Recipe, Size
+from ongebd.baselines.network import Layers, Size
 from ongebd.common.settings import Range
 from ongebd.offline.network import OfflineConfig, OfflineNetwork, bells, centres
 
@@ -51,7 +51,6 @@ class Uboco(OfflineNetwork):
     """Encoder, similarity, recursive parsing."""
 
     method: ClassVar[str] = "uboco"
-    recipe: ClassVar[Recipe] = Recipe(optimizer="adamw", lr=1e-4, weight_decay=0.01)
     Shape: ClassVar[type[OfflineConfig]] = UbocoConfig
     scope: ClassVar[int | None] = 0
     shape: UbocoConfig

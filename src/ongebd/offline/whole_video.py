@@ -49,12 +49,11 @@ class WholeVideo:
         return None
 
     def flush(self) -> list[float | None]:
-        """The scores of all frames."""
+        """The scores of all frames; none for the first, which ends nothing."""
         if not self._features:
             return []
-        return [
-            float(score) for score in self._score(np.stack(self._features), rate_of(np.array(self._times)))
-        ]
+        scores = self._score(np.stack(self._features), rate_of(np.array(self._times)))
+        return [None, *map(float, scores[1:])]
 
 
 def rate_of(times: npt.NDArray[np.float64]) -> float:

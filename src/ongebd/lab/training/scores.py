@@ -133,13 +133,16 @@ def probabilities_of_baseline(
 
 
 def scores_of_videos(score: ScoreVideo, videos: Sequence[LabelledVideo]) -> list[FloatArray]:
-    """The scores of each video's frames by an offline system, (T,); each stretch is a video of its own."""
+    """The scores of each video's frames by an offline system, (T,); each stretch is a video of its own.
+
+    The first frame of each, which ends nothing, has NaN.
+    """
     found = []
     for video in videos:
         scores = np.full(len(video), np.nan)
         for first, end in stretches(video.epochs):
             part = np.asarray(video.features[first:end], np.float32)
-            scores[first:end] = score(part, rate_of(video.times[first:end]))
+            scores[first + 1 : end] = score(part, rate_of(video.times[first:end]))[1:]
         found.append(scores)
     return found
 
