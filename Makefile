@@ -2,6 +2,7 @@
 PY := .venv/bin/python
 CLIP := .cache/demo/bikes.mp4
 TEST_ARGS ?=
+FUZZ_ARGS ?=
 VIDEO ?=
 # Taken literally, whatever characters it contains.
 override VIDEO := $(value VIDEO)
@@ -9,12 +10,13 @@ export VIDEO PYTHON
 # One thread for each process: on a few busy cores, more threads only wait for each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-slow lint format bench clean
+.PHONY: help demo test test-slow lint format fuzz bench clean
 
 help:
 	@echo "make demo [VIDEO=path]  find the event boundaries of a real video (installs the light core, no torch)"
 	@echo "make test               install everything; run lint, types, floor plan, size budget and tests"
 	@echo "make test-slow          run the slow tests too"
+	@echo "make fuzz               run 25,000 damaged files and texts in ten minutes (FUZZ_ARGS='--seed 2': others)"
 	@echo "make bench              compare the speed with PySceneDetect"
 	@echo "make format             format the code with ruff"
 	@echo "make clean              remove everything that the others made"
@@ -44,6 +46,10 @@ format:
 	@scripts/install.sh all
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
+
+fuzz:
+	@scripts/install.sh all
+	$(PY) tests/fuzz.py $(FUZZ_ARGS)
 
 bench:
 	@scripts/install.sh all

@@ -252,6 +252,20 @@ def test_a_local_playlist_always_ends(tmp_path: Path, part: Any, read: Any, rest
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.parametrize("name", ["b.m3u8", "b.txt"])
+def test_a_playlist_in_a_playlist_ends_too_whatever_its_name(
+    tmp_path: Path, part: Any, read: Any, capfd: Any, name: str
+) -> None:
+    part("0.ts", 0, pts=range(30))
+    (tmp_path / "list.m3u8").write_text(f"#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n{name}\n")
+    lines = b"#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:1.2,\n0.ts\n#EXTINF:1.2,\n\xe4.ts\n"
+    (tmp_path / name).write_bytes(lines)  # in Latin-1, without an end
+    began = time.monotonic()
+    assert len(read(tmp_path / "list.m3u8")[1]) == 30
+    assert time.monotonic() - began < 5
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_pieces_elsewhere_in_the_middle_of_a_playlist_are_told(
     tmp_path: Path, part: Any, read: Any, capfd: Any
 ) -> None:

@@ -150,9 +150,11 @@ class PlaylistFolder:
             if name != url or web or self._folder not in path.resolve().parents:
                 self._pieces.refused.append(name if web else str(path))
                 return io.BytesIO()
-            if not path.name.lower().endswith(PLAYLISTS):
-                return path.open("rb")
-            text = path.read_bytes()
+            file = path.open("rb")
+            if not file.peek(7).startswith(b"#EXTM3U"):
+                return file
+            with file:
+                text = file.read().decode(errors="replace").encode()  # PyAV takes no other names
         except (OSError, RuntimeError, ValueError):
             self._pieces.missing.append(path.name)
             return io.BytesIO()
