@@ -11,18 +11,18 @@ from numbers import Integral, Real
 from reprlib import Repr
 from typing import Any, Self
 
-from ongebd.common.text import printable
+from ongebd.common.text import printable, public_name
 
 
 class OngebdError(Exception):
     """A mistake that the user can fix. The message is one line: what, where, and how to fix it.
 
-    The command line prints the message alone and exits with status 2. Characters that a terminal might obey
-    are escaped, whatever file they came from.
+    The command line prints the message alone and exits with status 2. Secrets in it are hidden, and characters
+    that a terminal might obey are escaped, whatever file they came from.
     """
 
-    def __str__(self) -> str:
-        return printable(super().__str__())
+    def __init__(self, message: object = "", *more: Any, **named: Any) -> None:
+        super().__init__(printable(public_name(str(message))), *more, **named)
 
 
 class SourceError(OngebdError):

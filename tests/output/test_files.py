@@ -133,6 +133,23 @@ def test_results_are_renewed_for_their_own_source_only(
     run(name, ["csv"])
 
 
+def test_results_of_a_source_with_a_hidden_part_are_not_taken_for_those_of_another(tmp_path: Path) -> None:
+    for key in ("a", "b", "b"):
+        source = f"http://host/films/watch.php?v={key}"
+        header = RunHeader(source, "m", {}, 1, 1, "0")
+        assert "watch.php" not in repr(header)
+        if key == "a":
+            open_writers(["jsonl"], tmp_path, "watch", header)[0].close(RunEnd(True, 1.0, 1, 0))
+            continue
+        with pytest.raises(ConfigError, match="is there already and may not be a result of"):
+            open_writers(["jsonl"], tmp_path, "watch", header)
+
+
+def test_no_file_name_holds_a_secret() -> None:
+    sources = ["rtmp://host/live/k3y", "rtmp://host/k3y", "http://h/user=a_password=k3y", "rtsp://u:k3y@h/1"]
+    assert output_stems(sources) == ["live", "host", "user=_password=", "1"]
+
+
 def test_if_one_sink_fails_to_close_the_others_are_closed():
     closed: list[RunEnd] = []
 
@@ -158,7 +175,8 @@ def test_if_one_sink_fails_to_close_the_others_are_closed():
         ("rtsp://u:p/w?x#y@host/a", "rtsp://***@host/a"),
         ("rtsp://u:12#34@host/a", "rtsp://***@host/a"),
         ("https://host/@user/video.mp4", "https://host/@user/video.mp4"),
-        ("https://host:8080/x@y.mp4", "https://host:8080/x@y.mp4"),
+        ("https://host:8080/x@y.mp4", "https://***@y.mp4"),  # or a password: 8080/x
+        ("https://10.0.0.1:8080/x@y.mp4", "https://10.0.0.1:8080/x@y.mp4"),
         ("http://[::1]:80/x@y", "http://[::1]:80/x@y"),
         ("https://h/v.mp4?X-Amz-Signature=abc&t=3", "https://h/v.mp4?X-Amz-Signature=***&t=3"),
         ("http://cam/v?user=admin&PASSWORD=x", "http://cam/v?user=***&PASSWORD=***"),

@@ -40,6 +40,18 @@ def test_two_sources_of_one_name_are_refused():
         sources_of(["a=rtsp://x", "A=rtsp://y"])
 
 
+def test_sources_whose_public_names_are_the_same_are_told_apart():
+    named = sources_of(
+        ["rtmp://host/live/key1", "rtmp://host/live/key2", "http://h/v?id=a", "http://h/v?id=b"]
+    )
+    assert [one.name for one in named] == [
+        "rtmp://host/live/***",
+        "rtmp://host/live/*** (cam2)",
+        "http://h/v?id=***",
+        "http://h/v?id=*** (cam4)",
+    ]
+
+
 @given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=8))
 def test_any_names_give_unique_keys(names):
     try:

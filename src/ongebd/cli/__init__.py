@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -11,9 +12,8 @@ from types import FrameType
 from cyclopts import App, CycloptsError, Parameter
 
 from ongebd import __version__
-from ongebd.cli.options import ShortHelp, in_words, strict, with_help
+from ongebd.cli.options import TOKEN, ShortHelp, in_words, strict, with_help
 from ongebd.cli.terminal import fill_closed_streams, leave_output, say
-from ongebd.common.text import printable, public_name
 from ongebd.errors import OngebdError
 
 _NOTES = """Defaults are in brackets; some depend on the model.
@@ -59,6 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else the caller ignores it
             signal.signal(signal.SIGINT, _interrupt)
     tokens = with_help(sys.argv[1:] if argv is None else argv)
+    if tokens[:1] != ["watch"]:  # which takes it itself
+        os.environ.pop(TOKEN, None)  # no program that we start inherits it
     try:
         status = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
@@ -98,5 +100,5 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _refuse(problem: object) -> int:
-    say(f"ongebd: {printable(public_name(' '.join(str(problem).split())))}")
+    say(f"ongebd: {' '.join(str(problem).split())}")
     return 2

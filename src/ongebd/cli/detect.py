@@ -162,11 +162,15 @@ def detect(
 
     failed: list[str] = []
     with Progress(quiet=quiet) as progress:
+        spoken = [spoken_name(source) for source in sources]
         for number, (source, name, files) in enumerate(zip(sources, stems, paths, strict=True), 1):
             label = f"{number}/{len(sources)}  " if many else ""
+            shown = spoken[number - 1]
+            if spoken.count(shown) > 1:  # what tells them apart is hidden
+                shown = f"{shown} ({name})"
             results = partial(_open, out, name, formats, many, force)
-            if not _detect_one(source, loaded, reading, results, files, progress, label):
-                failed.append(spoken_name(source))
+            if not _detect_one(source, loaded, reading, results, files, progress, label, shown):
+                failed.append(shown)
     if many and failed:
         names = ", ".join(failed[:10]) + (", …" if len(failed) > 10 else "")
         progress.say(f"ongebd: {len(failed)} of {len(sources)} sources failed: {names}")
@@ -181,9 +185,9 @@ def _detect_one(
     files: list[Path],
     progress: Progress,
     label: str,
+    name: str,
 ) -> bool:
     """Find the boundaries of one source; returns whether it was read to its end."""
-    name = spoken_name(source)
 
     def show(seconds: float, expected: float | None, boundaries: int) -> None:
         now = f"{seconds:.1f} s  {counted(boundaries, 'boundary')}"
@@ -202,7 +206,7 @@ def _detect_one(
     try:
         return detect_source(source, model, reading, results, show, ended) is None
     except OngebdError as problem:
-        progress.say(f"ongebd: {problem}")
+        progress.say(f"ongebd: {str(problem).replace(spoken_name(source), name, 1)}")
         return False
     except KeyboardInterrupt:
         for path in files:

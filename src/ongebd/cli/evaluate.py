@@ -8,7 +8,6 @@ from typing import Literal
 
 from ongebd.cli.tables import print_tables
 from ongebd.cli.terminal import Progress
-from ongebd.common.text import printable
 from ongebd.data.labels import read_ids, read_labels
 from ongebd.data.predictions import read_predictions
 from ongebd.lab.evaluation.evaluation import STEPS, EvaluationConfig
@@ -92,6 +91,6 @@ def evaluate(
             progress=lambda step: progress.show(step, next(done), total),
         )
         for file in [] if out is None else write_report(report, out):
-            progress.say(f"wrote {printable(str(file))}")
+            progress.say(f"wrote {file}")
     print_tables(report_tables(report), headline(report))
     return 0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ongebd.common.text import printable
+from ongebd.cli.terminal import say
 from ongebd.detector.models import DEFAULT_MODEL
 
 
@@ -74,5 +73,5 @@ def figure(
         end=end,
     )
     for file in files:
-        print(f"wrote {printable(str(file))}", file=sys.stderr)  # noqa: T201
+        say(f"wrote {file}")
     return 0

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ongebd.cluster import Cluster
 
 ALL = "--help-all"
+TOKEN = "ONGEBD_TOKEN"
 
 SHORT = {
     "detect": "list out format plot stem model sensitivity fps device cluster quiet",

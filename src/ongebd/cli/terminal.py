@@ -60,9 +60,10 @@ def leave_output() -> None:
 
 
 def say(line: str) -> None:
-    """Print one line to standard error, if it still exists."""
+    """Print one line to standard error, if it still exists, without secrets and terminal controls."""
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(f"{printable(line)}\n")  # in one piece, so that threads do not mix their lines
+        # In one piece, so that threads do not mix their lines.
+        sys.stderr.write(f"{printable(public_name(line))}\n")
         sys.stderr.flush()
 
 
@@ -113,16 +114,16 @@ class Progress:
             if self._task is None:
                 self._bar.start()
                 self._task = self._bar.add_task("", total=total, now="")
-            self._bar.update(self._task, description=printable(what), completed=done, total=total, now=now)
+            what, now = printable(what), printable(now)
+            self._bar.update(self._task, description=what, completed=done, total=total, now=now)
         elif self._lines and time.monotonic() - self._last_line >= _EVERY:
             self._last_line = time.monotonic()
             self.say(now)
 
     def say(self, line: str) -> None:
-        """Print one line, above the bar if there is one, without the secrets of a URL."""
-        line = printable(public_name(line))
+        """Print one line as `say` does, above the bar if there is one."""
         if self._bar is not None:
-            self._bar.console.print(line, markup=False, soft_wrap=True)
+            self._bar.console.print(printable(public_name(line)), markup=False, soft_wrap=True)
         else:
             say(line)
 

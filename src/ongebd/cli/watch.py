@@ -15,10 +15,9 @@ from cyclopts import Parameter, Token
 from rich.console import Console
 from rich.text import Text
 
-from ongebd.cli.options import AccessOption, Sources, checked_sources
+from ongebd.cli.options import TOKEN, AccessOption, Sources, checked_sources
 from ongebd.cli.terminal import ClosedOutput, say
 from ongebd.common.settings import Range, check_fields
-from ongebd.common.text import printable, public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL
 from ongebd.errors import ConfigError, uninterrupted
@@ -38,7 +37,6 @@ from ongebd.watch.sinks.jsonl import check_recordable
 from ongebd.watch.sources import sources_of
 
 PORT = 8765
-TOKEN = "ONGEBD_TOKEN"
 _SIZE = re.compile(r"(\d{1,15})\s*([KMGT]?)i?B?", re.IGNORECASE | re.ASCII)
 
 
@@ -66,7 +64,7 @@ class WatchOptions:
     """Show a page at [HOST:]PORT; without a value, as the last option, at 127.0.0.1:8765."""
 
     token: str | None = None
-    """Password of the page; required for hosts other than 127.0.0.1. [ONGEBD_TOKEN, if set]"""
+    """Password of the page, for hosts other than 127.0.0.1; set ONGEBD_TOKEN instead, others see options."""
 
     jsonl: Path | None = None
     """File for all records; a new one starts when it is full or a day old."""
@@ -194,6 +192,7 @@ def watch(
     quiet
         Only boundaries and warnings.
     """
+    given = os.environ.pop(TOKEN, None)  # no program that we start inherits it
     options = options or WatchOptions()
     sources = checked_sources("watch", sources)
     host, port = _address(options.serve)
@@ -225,7 +224,7 @@ def watch(
             from ongebd.watch.server import serve
 
             watcher.metrics()  # reports a missing extra now
-            server = serve(watcher, host, port, options.token or os.environ.get(TOKEN))
+            server = serve(watcher, host, port, options.token or given)
             closing.callback(server.stop)
             page = server.url
         _attach(watcher, options)
@@ -237,8 +236,8 @@ def watch(
                 raise BrokenPipeError
         failed = [stream for stream in watcher.streams.values() if stream.status().state == "failed"]
     for stream in failed:
-        reason, name = printable(stream.status().reason), f"{stream.name}: "
-        if stream.status().reason not in stream.status().warnings:
+        reason, name = stream.status().reason, f"{stream.name}: "
+        if reason not in stream.status().warnings:
             say(f"ongebd: {reason if reason.startswith(name) else name + reason}")
     written = [sink for sink in watcher.sinks if isinstance(sink, LineSink | RecordSink)]
     return 2 if failed or any(sink.failed for sink in written) else 0
@@ -276,7 +275,7 @@ def _colour_writer() -> Callable[[str], None]:
 
 
 def _complain(line: str) -> None:
-    say(f"ongebd: {printable(public_name(line))}")
+    say(f"ongebd: {line}")
 
 
 def _address(serve: str | bool) -> tuple[str, int]:

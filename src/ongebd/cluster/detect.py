@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Generator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +14,7 @@ from typing import Any
 from ongebd.cluster.connection import Cluster
 from ongebd.cluster.manifest import Entry, Manifest
 from ongebd.cluster.worker import Answer, Video, Work, answers
-from ongebd.common.text import public_name
+from ongebd.common.text import is_unique, public_name
 from ongebd.common.writing import write_whole
 from ongebd.detector import Model, load
 from ongebd.errors import ClusterError, OngebdError
@@ -97,7 +97,7 @@ class Job:
         done: Its entry in the manifest if its results are in the folder already.
     """
 
-    source: str
+    source: str = field(repr=False)
     stem: str
     key: str
     done: Entry | None
@@ -129,7 +129,9 @@ def jobs_of(
     for source, stem in zip(sources, stems, strict=True):
         key = _digest({"task": same, "source": source, "file": _file(source)})
         entry = known.get(stem)
-        if not (force or (entry is not None and entry.source == public_name(source))):
+        name = public_name(source)
+        ours = entry is not None and (entry.key == key or (entry.source == name and is_unique(name)))
+        if not (force or ours):
             for path in output_paths(task.formats, out, stem):
                 protect_others(path, source)
         done = entry is not None and entry.status != "failed" and entry.key == key and _whole(entry, out)

@@ -8,13 +8,14 @@ import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from ongebd import __version__
 from ongebd.cluster.connection import Cluster, first_line
+from ongebd.common.text import public_name
 from ongebd.errors import ClusterError, OngebdError, os_errors
 from ongebd.features import Failure
 
@@ -36,7 +37,7 @@ class Video:
 
     number: int
     id: str
-    source: str
+    source: str = field(repr=False)
 
 
 Work = Callable[[Video], Any]
@@ -115,7 +116,8 @@ def _answer(work: Work, video: Video) -> Answer:
         return Answer(work(video))
     except Exception as bug:  # noqa: BLE001 - the manifest records it, and the other videos go on
         reason = f"unexpected {type(bug).__name__}: {bug} (a bug in ongebd; details in the manifest)"
-        return Answer(Failure.of(video.id, video.source, reason), trace=traceback.format_exc())
+        trace = "\n".join(map(public_name, traceback.format_exc().splitlines()))
+        return Answer(Failure.of(video.id, video.source, reason), trace=trace)
 
 
 def answers(

@@ -8,35 +8,132 @@ from itertools import accumulate
 
 HIDDEN = "***"
 STANDARD_INPUT = "standard input"
-# The end of a scheme; pathlib leaves one of the two slashes. (A single letter is a Windows drive.)
-_SCHEME = r"([A-Za-z0-9+.-]{2}://?)"
-# `user:password@`, up to the last @ of the authority.
-_USER_INFO = re.compile(_SCHEME + r"[^/?#|]*@")
-# The same for a password with an unescaped / ? or #: what follows the colon isn't a port.
-_BROKEN_USER_INFO = re.compile(_SCHEME + r"[^/?#@|\[]*:(?!\d*(?:[/?|]|$))[^|]*@")
-# A colon or comma before a space belongs to the sentence around the URL.
-_SECRET_QUERY = re.compile(
-    r"([?&;#][^=&;#|]*(?:pass|pwd|token|key|secret|sig|auth|cred|user|login)[^=&;#|]*=)"
-    r"(?:(?![:,](?:\s|$))[^&;#|\s])*",
+# pathlib leaves one of the two slashes. (A single letter is a Windows drive.)
+_SCHEME = r"([A-Za-z][A-Za-z0-9+.-]{1,20}://?)"
+_FIRST_SCHEME, _NEXT_SCHEME = re.compile(_SCHEME), re.compile(rf"(?<=[\s|'\"(</]){_SCHEME}")
+# A colon, comma or full stop before a space belongs to the sentence around the URL.
+_END = r"[:,;.]*(?:\s|$)"
+_IP = r"\[[^\]/?#@]*\]|\d+(?:\.\d+){3}"
+_SERVER = re.compile(rf"({_IP}|[\w.~-]*?)(:\d{{0,5}})?(?=[/?#\s'\")>|]|{_END})")
+_NO_SERVER = re.compile(rf"\A(?:(?!{_END})[^/?#\s])*")
+_SENTENCE = re.compile(r"([:,;]+(?:\s|$)|\n)")
+_FIRST_VALUE = re.compile(r"\?[\w.%-]+=")
+_ITEM = re.compile(r"([?&;#]+)([^&;#=]*)(?:=([^&;#]*))?")
+_PAIR = re.compile(r"([^/_&;,=\s]*)=(.*?)(?=[_&;,][^/_&;,=\s]*=|\s|$)")
+_APP = re.compile(r"(?:/+[^/\s]+(?=/+[^/\s]))?/*")
+_NAMED_PART = re.compile(
+    r"(?<=/)(user(?:name)?|usr|login|pin|pass(?:word|wd|phrase|code)?|pwd|psw|pw|secret|sig(?:nature)?|jwt|sid"
+    r"|(?:api|access)?[_-]?(?:key|token)|auth(?:orization)?|session(?:[_-]?id)?|hdnts|hdnea|policy|credentials?"
+    r")/[^/\s]+",
+    re.IGNORECASE,
+)
+_FILE_NAME = r"[\w-]+\.[A-Za-z]\w{1,4}(?=/|$)"
+_AFTER_COLON = re.compile(rf"(?<=/)([^/:\s]*:)(?!{_FILE_NAME})[^/\s]+")  # `/0/USER:PASSWORD/main`
+_RANDOM_PART = re.compile(
+    rf"(?<=/)(?!{_FILE_NAME})[^/\s]*?"
+    r"(?=(?:[A-Za-z]*\d){2})(?=(?:\d*[A-Za-z]){3})[A-Za-z0-9]{16}[^/\s]*"
+)
+# The settings that tell cameras apart, and what their values look like. Every other value may be a secret.
+_SHOWN = re.compile(
+    r"action|audio|bitrate|buffer_size|cam(?:era)?(?:id)?|ch|chan|chn|channel(?:id)?|codec|compression|device"
+    r"|duration|fifo_size|format|fps|framerate|h|height|index|input|latency|listen|live|mode|number|port|preset"
+    r"|overrun_nonfatal|pkt_size|profile|proto(?:col)?|quality|rate|res(?:olution)?|reuse|rotation|size|t|time"
+    r"|stream|streamtype|subtype|timeout|track|transport(?:mode)?|transtype|ttl|type|unicast|vcodec|video"
+    r"|videocodec|view|w|width",
+    re.IGNORECASE,
+)
+_HARMLESS = re.compile(
+    r"(?:\d{1,10}(?:[.:x*-]\d{1,6}){0,3}[a-z]{0,3}|[a-z][a-z_-]{0,15}\d{0,4})(?:\.[a-z]\w{1,3})?",
     re.IGNORECASE,
 )
 
 
 def public_name(source: str) -> str:
-    """Hide the credentials of every URL in a text: user, password, and query values that look secret.
+    """Hide all of every URL in a text that may be a secret; the server and harmless settings stay.
 
-    A key in a URL's path, as some streaming services have, looks like any other path and stays.
+    Hidden are user and password; values of a query, fragment or path (`/user=x_password=y`) other than
+    numbers and short words of well-known settings; the stream key of RTMP; parts of a path that follow
+    the name of a secret, or look random. A second call changes nothing.
 
-    >>> public_name("rtsp://admin:hunter2@10.0.0.7:554/live?channel=1&token=abc")
-    'rtsp://***@10.0.0.7:554/live?channel=1&token=***'
+    >>> public_name("rtsp://admin:hunter2@10.0.0.7:554/live?channel=1&pw=abc")
+    'rtsp://***@10.0.0.7:554/live?channel=1&pw=***'
     >>> public_name("holiday at 5@home.mp4")
     'holiday at 5@home.mp4'
     """
-    if ":/" not in source:
-        return source
-    for pattern in (_USER_INFO, _BROKEN_USER_INFO):
-        source = pattern.sub(rf"\g<1>{HIDDEN}@", source)
-    return _SECRET_QUERY.sub(rf"\g<1>{HIDDEN}", source)
+    before, *rest = _FIRST_SCHEME.split(source, maxsplit=1)
+    if rest:
+        body, *others = _NEXT_SCHEME.split(rest[1])
+        addresses = zip([rest[0], *others[::2]], [body, *others[1::2]], strict=True)
+        return before + "".join(scheme + _public(scheme.lower(), body) for scheme, body in addresses)
+    return source
+
+
+def is_unique(name: str) -> bool:
+    """Whether a public name can be that of one source only: nothing but user and password is hidden."""
+    return HIDDEN not in name.replace(f"{HIDDEN}@", "")
+
+
+def _public(scheme: str, body: str) -> str:
+    """What follows the scheme of a URL: the address, and maybe a sentence."""
+    if scheme.startswith("file:"):
+        return body
+    user = body[: _user_end(body)]
+    body = body[len(user) :]
+    server = _SERVER.match(body)
+    shown = HIDDEN if server is None else server[0]
+    body = _NO_SERVER.sub("", body) if server is None else body[server.end() :]
+    address, *sentence = _SENTENCE.split(body, 1)
+    path, *query = re.split(r"(?=[?#])", address, maxsplit=1)
+    path = _public_path(path, stream_key=scheme.startswith("rtmp"))
+    query = [_ITEM.sub(_public_item, each) for each in query]
+    return "".join([f"{HIDDEN}@" if len(user) > 1 else user, shown, path, *query, *sentence])
+
+
+def _user_end(body: str) -> int:
+    """Where `user:password@` ends: at the last @ that can end it, because a password may hold `@/?#`."""
+    if body.startswith(f"{HIDDEN}@"):
+        return len(HIDDEN) + 1
+    address = _SENTENCE.split(body, 1)[0]
+    before_query = _FIRST_VALUE.split(address, 1)[0]
+    server = _SERVER.match(body)
+    if server is not None and "@" not in re.split(r"[/?#\s]", body, maxsplit=1)[0]:
+        sure = not server[2] or re.fullmatch(_IP, server[1])  # else a password may begin like a port
+        return 0 if sure else before_query.rfind("@") + 1
+    return next((part.rfind("@") + 1 for part in (before_query, address, body) if "@" in part), 0)
+
+
+def _public_path(path: str, *, stream_key: bool) -> str:
+    if stream_key:
+        app = _APP.match(path)
+        before = "" if app is None else app[0]
+        key = path[len(before) :]
+        return before + (key if key.startswith(HIDDEN) else HIDDEN if key.strip() else key)
+    path = _NAMED_PART.sub(rf"\1/{HIDDEN}", _PAIR.sub(_public_pair, path))
+    return _RANDOM_PART.sub(HIDDEN, _AFTER_COLON.sub(rf"\1{HIDDEN}", path))
+
+
+def _public_pair(found: re.Match[str]) -> str:
+    name, value = found.groups()
+    first = value.partition("/")[0]
+    return f"{name}={value if _is_harmless(name, first) else HIDDEN}"
+
+
+def _public_item(found: re.Match[str]) -> str:
+    mark, name, value = found.groups()
+    word = re.split(r"[\s'\")>]", name if value is None else value, maxsplit=1)[0]
+    if value is None:
+        known = word in ("", HIDDEN) or _SHOWN.fullmatch(word) or re.fullmatch(r"\d{1,3}", word)
+        return mark + (name if known else HIDDEN)
+    name = name if re.fullmatch(r"[\w.%$~-]{0,40}", name) else HIDDEN
+    return f"{mark}{name}={value if _is_harmless(name, word) else HIDDEN}"
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    return value in ("", HIDDEN) or bool(_SHOWN.fullmatch(name) and _HARMLESS.fullmatch(value))
+
+
+_RAW = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_JOINERS = "\u200c\u200d"  # Persian and emoji need them
 
 
 def spoken_name(source: str) -> str:
@@ -49,13 +146,17 @@ def spoken_name(source: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Escape control characters and stray bytes: one line that any UTF-8 file or terminal takes.
+    r"""Escape what acts on a terminal instead of being seen: one line that any UTF-8 file or terminal takes.
+
+    That is control characters, ends of lines, marks that turn the direction or take no room, stray bytes.
 
     >>> print(printable("two\nlines, a stray \udcff byte"))
     two\nlines, a stray \udcff byte
     """
+    if text.isprintable():
+        return text
     return "".join(
-        c.encode("unicode_escape").decode() if unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} else c
+        c.encode("unicode_escape").decode() if unicodedata.category(c) in _RAW and c not in _JOINERS else c
         for c in text
     )
 

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ongebd.common import MAX_PIXELS
-from ongebd.common.text import HIDDEN, printable, public_name, shortened, spoken_name
+from ongebd.common.text import HIDDEN, is_unique, printable, public_name, shortened, spoken_name
 from ongebd.detector import Model, Seen, SourceRun, StreamConfig
 from ongebd.detector.models import runtime_of
 from ongebd.errors import ConfigError, uninterrupted
@@ -133,13 +133,15 @@ def protect_others(path: Path, source: str) -> None:
     """
     if path.exists() and path.stat().st_size and not _result_of(path, source):
         raise ConfigError(
-            f"{printable(str(path))} is there already and doesn't say that it is a result of"
+            f"{printable(str(path))} is there already and may not be a result of"
             f" {printable(spoken_name(source))}; write elsewhere (--out, --stem), or add --force"
         )
 
 
 def _result_of(path: Path, source: str) -> bool:
     """Whether a file says that it is the result of a source. A table can't: its neighbours say it."""
+    if not is_unique(public_name(source)):  # another source may have the same name
+        return False
     names = {source}
     if source != "-" and "://" not in source:  # it may have been named from another folder
         relative = os.path.relpath(local_path(source))
@@ -203,8 +205,8 @@ def source_stem(source: str) -> str:
     if source == "-":
         return "stdin"
     if "://" in source:
-        address = re.split(r"[?#]", public_name(source))[0].removesuffix("/")
-        stem = _NOT_IN_FILE_NAMES.sub("_", PurePosixPath(address).stem.replace(f"{HIDDEN}@", ""))
+        address = re.split(r"[?#]", public_name(source).replace(f"{HIDDEN}@", "").replace(HIDDEN, ""))[0]
+        stem = _NOT_IN_FILE_NAMES.sub("_", PurePosixPath(address.rstrip("/")).stem)
     else:
         path = Path(source)
         many = "*" in path.name and is_pattern(source)

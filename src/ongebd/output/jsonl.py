@@ -30,19 +30,20 @@ class JsonlWriter(Writer):
 
     def __init__(self, target: Target, header: RunHeader, option: str = "--out") -> None:
         self._out = TextFile(target, option)
-        # ASCII escapes where the encoding may lack a character. A lone surrogate (of a file name that is not
-        # UTF-8) leaves TextFile as \udcXX, which is JSON too.
         self._ascii = self._out.encoding.lower().replace("-", "") != "utf8"
         self.size = 0
         self.write(header_record(header))
 
     def write(self, *records: Record) -> None:
         """Write records of any type: all of them or none."""
-        text = "".join(
-            json.dumps(record, ensure_ascii=self._ascii, allow_nan=False) + "\n" for record in records
-        )
+        text = "".join(f"{self._line(record)}\n" for record in records)
         self._out.write(text)
         self.size += len(text.encode("utf-8", "replace"))
+
+    def _line(self, record: Record) -> str:
+        """ASCII escapes where the encoding may lack a character, or where one would act on a terminal."""
+        line = json.dumps(record, ensure_ascii=self._ascii, allow_nan=False)
+        return line if printable(line) == line else json.dumps(record, allow_nan=False)
 
     def boundary(self, boundary: Boundary) -> None:
         self.write({"type": "boundary", **boundary_fields(boundary)})

@@ -48,7 +48,7 @@ class LineWriter(Writer):
 
     def __init__(self, target: Target, prefix: str = "") -> None:
         self._out = TextFile(target)
-        self._prefix = prefix
+        self._prefix = printable(prefix)
 
     def boundary(self, boundary: Boundary) -> None:
         self._out.write(

@@ -35,7 +35,7 @@ class RunHeader:
         id: The video's, where it has another one than its source's name.
     """
 
-    source: str
+    source: str = field(repr=False)
     model: str
     settings: Mapping[str, Setting]
     width: int

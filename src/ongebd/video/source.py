@@ -155,9 +155,9 @@ def source_errors(source: Source) -> Iterator[None]:
         yield
     except OngebdError:
         raise
-    except Exception as problem:
+    except Exception as problem:  # noqa: BLE001 - from None, because its text may hold the URL
         why = f"can't read it: {' '.join(reason(problem).split())}"
-        raise SourceError(f"{source_name(source)}: {why}; {advice(source)}") from problem
+        raise SourceError(f"{source_name(source)}: {why}; {advice(source)}") from None
 
 
 def open_container(

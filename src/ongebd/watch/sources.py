@@ -127,7 +127,10 @@ def sources_of(given: Sequence[str]) -> list[WatchedSource]:
             if name is not None:
                 raise ConfigError(f"two sources are named {printable(name)}; give each its own name")
             key = next(k for n in range(2, len(given) + 2) if (k := f"{key}-{n}") not in sources)
-        sources[key] = WatchedSource(key, printable(name or spoken_name(source)), source)
+        shown = printable(name or spoken_name(source))
+        if any(other.name == shown for other in sources.values()):  # what tells them apart is hidden
+            shown = f"{shown} ({key})"
+        sources[key] = WatchedSource(key, shown, source)
     return list(sources.values())
 
 

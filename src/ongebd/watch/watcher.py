@@ -13,7 +13,7 @@ from math import inf
 from typing import Self
 
 from ongebd.common import MAX_PIXELS
-from ongebd.common.text import public_name
+from ongebd.common.text import printable, public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL, Model
 from ongebd.errors import MissingExtraError, SourceError
@@ -288,8 +288,8 @@ class Watcher:
                 broken = reader.broken or reader.cut_off
         except SourceError as problem:
             final = not (may_come_back(source.source) and (live or not opened))
-            return "failed" if final else None, public_name(str(problem)), had_frames
-        reason = public_name(broken or ("the source ended" if live else "the source is over"))
+            return "failed" if final else None, printable(str(problem)), had_frames
+        reason = printable(public_name(broken or ("the source ended" if live else "the source is over")))
         return None if live else "failed" if broken else "ended", reason, had_frames
 
     def _paced(self, reader: VideoReader) -> Iterator[Frame]:

@@ -24,7 +24,9 @@ def closed(watcher, served):
 
 
 def test_another_address_needs_a_token_and_says_so_in_one_line(watcher):
-    with pytest.raises(ConfigError, match=r"^0\.0\.0\.0 is reachable from your network; set --token") as told:
+    with pytest.raises(
+        ConfigError, match=r"^0\.0\.0\.0 is reachable from your network; set ONGEBD_TOKEN"
+    ) as told:
         serve(watcher, "0.0.0.0", 0)
     assert "\n" not in str(told.value)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import httpx
 import pytest
@@ -17,9 +18,10 @@ FEED = b"GET /api/feed HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @contextmanager
-def connected(server, *, receive_buffer=None):
+def connected(server, *, receive_buffer=None, address="127.0.0.1"):
     url = httpx.URL(server.url)
     with socket.socket() as client:
+        client.bind((address, 0))
         if receive_buffer is not None:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         client.settimeout(5)
@@ -198,6 +200,83 @@ def test_five_hundred_idle_connections_keep_nobody_out(watcher, served):
         assert httpx.get(server.url + "api/streams").json()["streams"][0]["key"] == "cam"
         assert time.monotonic() - began < 2
         assert len(server.server_state.connections) <= limits.CONNECTIONS
+
+
+TOKEN = "a-token-of-mine"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8 as its own")
+@pytest.mark.parametrize("addresses", [1, 60])
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"GET /login HT",
+        b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\na",
+        b"GET /login HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500,  # and no answer is read
+    ],
+    ids=["silent", "half a head", "half a body", "unread"],
+)
+def test_whoever_has_the_token_gets_in_past_hundreds_of_strangers(watcher, served, said, addresses):
+    watcher.add("cam")
+    server = served(watcher, token=TOKEN)
+
+    def crowd(stack):
+        for number in range(300):
+            address = f"127.0.0.{1 + number % addresses}"
+            client = stack.enter_context(connected(server, receive_buffer=2048, address=address))
+            client.setblocking(False)
+            with suppress(OSError):
+                client.send(said)
+
+    with ExitStack() as stack, httpx.Client(base_url=server.url, timeout=5) as person:
+        crowd(stack)
+        bearer = {"Authorization": f"Bearer {TOKEN}"}
+        assert httpx.get(server.url + "api/streams", headers=bearer, timeout=5).status_code == 200
+        assert person.get("/login").status_code == 200
+        assert person.post("/login", data={"token": TOKEN}).status_code == 303
+        with person.stream("GET", "/api/feed") as feed:
+            crowd(stack)
+            assert person.get("/api/streams").status_code == 200
+            watcher.streams["cam"].point(0.3)
+            assert any("points" in line for line in feed.iter_lines()), "it is still being served"
+        assert len(server.server_state.connections) <= limits.CONNECTIONS
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8 as its own")
+def test_a_crowd_at_one_address_replaces_its_own_only(watcher, served):
+    server = served(watcher, token=TOKEN)
+    with ExitStack() as stack, connected(server, address="127.0.0.2") as other:
+        clients = [stack.enter_context(connected(server)) for _ in range(300)]
+        assert lives(server)
+        assert len(server.server_state.connections) <= limits.STRANGERS + 2
+        other.sendall(GET)
+        assert other.recv(15) == b"HTTP/1.1 200 OK"
+        assert ended(clients[0])
+
+
+def test_strangers_queue_no_requests_and_are_cut_off_if_they_read_nothing(watcher, served, monkeypatch):
+    monkeypatch.setattr(limits, "REQUEST_SECONDS", 0.4)
+    server = served(watcher, token=TOKEN)
+    with connected(server) as client:
+        client.sendall(GET * 3)
+        answer = b""
+        with suppress(ConnectionError):
+            while data := client.recv(65536):
+                answer += data
+        assert answer.count(b"HTTP/1.1 200") == 1
+        assert b"connection: close" in answer.lower()
+
+
+@pytest.mark.parametrize("path", [b"/\x1b[31mred", b"/%1b%5d0;title%07", b"/\xe2\x80\xae", b"/a\x9b2J"])
+def test_what_is_asked_for_never_reaches_the_terminal(watcher, served, path, capfd):
+    server = served(watcher)
+    for method in (b"GET ", b"GET /api/streams", b"\x1b[2J "):
+        with connected(server) as client:
+            client.sendall(method + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            ended(client)
+    assert lives(server)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_five_hundred_viewers_are_no_more_than_the_limit(watcher, served):

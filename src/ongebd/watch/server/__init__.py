@@ -20,13 +20,14 @@ try:
     from ongebd.watch.server.access import Access
     from ongebd.watch.server.app import app
     from ongebd.watch.server.feed import Feed
-    from ongebd.watch.server.limits import HEADER_BYTES, REQUEST_SECONDS, LimitedProtocol
+    from ongebd.watch.server.limits import ACCEPTED, HEADER_BYTES, REQUEST_SECONDS, LimitedProtocol
 except ModuleNotFoundError as problem:
     if (problem.name or "").startswith("ongebd"):
         raise
     raise MissingExtraError.of(problem.name, "live") from None
 
 _SEND_BUFFER = 128 * 1024
+_WAITING = 512
 
 
 def serve(
@@ -57,7 +58,7 @@ def serve(
     family, address = _resolved(host, port)
     loopback = ipaddress.ip_address(address[0].partition("%")[0]).is_loopback
     if not loopback and token is None:
-        raise ConfigError(f"{host} is reachable from your network; set --token, or serve on 127.0.0.1")
+        raise ConfigError(f"{host} is reachable from your network; set ONGEBD_TOKEN, or serve on 127.0.0.1")
     known = {"localhost", *(name.lower() for name in names)}
     if not loopback:
         own = socket.gethostname().lower()
@@ -77,6 +78,7 @@ def serve(
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        backlog=ACCEPTED,
         timeout_keep_alive=int(REQUEST_SECONDS),
         timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=HEADER_BYTES,
@@ -117,6 +119,7 @@ class Server(uvicorn.Server, AbstractContextManager["Server"]):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the feed too."""
         await super().startup(sockets)
+        self._listener.listen(_WAITING)  # only asyncio keeps to the smaller number
         self._feed.start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -137,7 +140,7 @@ def _resolved(host: str, port: int) -> tuple[int, tuple[Any, ...]]:
 
 def _listening(host: str, family: int, address: tuple[Any, ...]) -> socket.socket:
     try:
-        listener = socket.create_server(address, family=family, backlog=512)
+        listener = socket.create_server(address, family=family, backlog=_WAITING)
     except OSError as problem:
         why = os.strerror(problem.errno) if problem.errno else str(problem)
         raise OngebdError(f"{host}:{address[1]}: {why}; choose another address or port") from None

@@ -19,7 +19,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ongebd.errors import ConfigError
-from ongebd.watch.server.limits import HEADER_BYTES
+from ongebd.watch.server.limits import HEADER_BYTES, KNOWN, network
 
 Answer = Literal["right", "wrong", "wait"]
 
@@ -84,15 +84,15 @@ class Access:
         """
         if not self.needed:
             return "right"
-        network, now = _network(address), monotonic()
-        left, then = self._tries.get(network, (_FREE_TRIES, now))
+        client, now = network(address), monotonic()
+        left, then = self._tries.get(client, (_FREE_TRIES, now))
         left = min(_FREE_TRIES, left + (now - then) / _SECONDS_A_TRY)
         if left < 1:
             return "wait"
         if hmac.compare_digest(_digest(token), self._digest):
             return "right"
-        self._tries[network] = left - 1, now
-        self._tries.move_to_end(network)
+        self._tries[client] = left - 1, now
+        self._tries.move_to_end(client)
         if len(self._tries) > _MOST_KEPT:
             self._tries.popitem(last=False)
         return "wrong"
@@ -128,6 +128,8 @@ class Access:
                     headers = MutableHeaders(scope=message)
                     for name, value in _HEADERS.items():
                         headers.setdefault(name, value)
+                    if KNOWN not in scope:  # a stranger queues no requests
+                        headers["Connection"] = "close"
                 await send(message)
 
             await (self._refusal(scope) or app)(scope, receive, send_safely)
@@ -146,12 +148,16 @@ class Access:
             return PlainTextResponse("Unknown host name.\n", 403)
         if not _same_origin(headers, method):
             return PlainTextResponse("Requests from other sites are refused.\n", 403)
-        if not self.needed or scope["path"] in _OPEN_PATHS or self.has_session(headers):
+        if not self.needed or self.has_session(headers):
+            scope[KNOWN] = True
+            return None
+        if scope["path"] in _OPEN_PATHS:
             return None
         kind, _, token = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and token:
             answer = self.check(token.strip(), client_address(scope))
             if answer == "right":
+                scope[KNOWN] = True
                 return None
             if answer == "wait":
                 return PlainTextResponse("Too many wrong tokens; wait.\n", 429, {"Retry-After": "10"})
@@ -186,14 +192,3 @@ def _same_origin(headers: Headers, method: str) -> bool:
 
 def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
-
-
-def _network(address: str) -> str:
-    """An IPv4 address, or the /64 network of an IPv6 one, all of which one client may have."""
-    try:
-        known = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(known, ipaddress.IPv4Address):
-        return str(known)
-    return str(known.ipv4_mapped or ipaddress.ip_network((known, 64), strict=False))

@@ -3,45 +3,61 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 from typing import Any, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 CONNECTIONS = 256
-"""Open at the same time. One more replaces the one that has been idle longest, if one is idle."""
+"""Open at the same time. One more replaces one without the token, or else one that isn't being served."""
+STRANGERS = 128
+"""Of one address, without the token; one more replaces one of these."""
 VIEWERS = 64
 """Clients that follow the streams at the same time; one more gets a 503."""
 HEADER_BYTES = 16 * 1024
 """Of a request line with its headers."""
 BODY_BYTES = 1024
+ACCEPTED = 8
+"""In a row, before requests are read: fewer than `STRANGERS`, or a flood replaces what has just come in."""
 REQUEST_SECONDS = 10.0
 """For a whole request, and between two requests."""
 WRITE_SECONDS = 20.0
-"""How long a client may leave data unread before it is cut off."""
+"""How long a client may leave data unread before it is cut off; one without the token, REQUEST_SECONDS."""
+KNOWN = "ongebd.known"
+"""Set in the scope of a request that has the token, or needs none."""
 
 
 class LimitedProtocol(H11Protocol):
-    """A connection that must ask in time and read in time, and gives way to others while it is idle.
+    """A connection that must ask in time and read in time, and gives way to others.
 
-    Uvicorn itself limits neither how slowly a request may come nor how slowly an answer may be read, and its
-    `limit_concurrency` lets idle connections keep viewers out.
+    Whoever has the token always gets in: a new connection replaces another one, first one without the token.
+    Uvicorn itself limits neither how slowly a request may come nor how slowly an answer may be read,
+    and its `limit_concurrency` lets idle connections keep viewers out.
     """
 
     _request_due: asyncio.TimerHandle | None = None  # set while it is idle
-    _read_due: asyncio.TimerHandle | None = None
+    _read_due: asyncio.TimerHandle | None = None  # set while its answer isn't read
+    _replaced = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > CONNECTIONS:
-            others = cast("set[LimitedProtocol]", self.connections)
-            idle = {one._request_due.when(): one for one in others if one._request_due is not None}
-            if not idle:
-                transport.abort()
-                return
-            longest = idle[min(idle)]
-            longest._end_idling()
-            longest.transport.abort()
+        self._network, self._since = network(self.client[0] if self.client else ""), self.loop.time()
         self._begin_idling()
+        others = [one for one in cast("set[LimitedProtocol]", self.connections - {self}) if not one._replaced]
+        strangers = [one for one in others if one._network == self._network and not one._known]
+        crowd = strangers if len(strangers) >= STRANGERS else others if len(others) >= CONNECTIONS else []
+        if crowd:
+            # Of strangers the oldest: among many that pretend to be busy, a newcomer has had no chance yet.
+            gone = min(crowd, key=lambda one: (one._known, one._known and one._served, one._since))
+            (self if gone._known and gone._served else gone)._replace()
+
+    @property
+    def _known(self) -> bool:
+        return self.headers is not None and KNOWN in self.scope  # type: ignore[redundant-expr] # until a request
+
+    @property
+    def _served(self) -> bool:
+        return self._request_due is None and self._read_due is None
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -79,9 +95,15 @@ class LimitedProtocol(H11Protocol):
         self._end_idling()
         self.resume_writing()
 
+    def _replace(self) -> None:
+        self._replaced = True
+        self._end_idling()
+        self.transport.abort()
+
     def _limit_reading(self) -> None:
         if self._read_due is None:
-            self._read_due = self.loop.call_later(WRITE_SECONDS, self.transport.abort)
+            seconds = WRITE_SECONDS if self._known else REQUEST_SECONDS
+            self._read_due = self.loop.call_later(seconds, self.transport.abort)
 
     def _begin_idling(self) -> None:
         self._end_idling()
@@ -91,3 +113,14 @@ class LimitedProtocol(H11Protocol):
         if self._request_due is not None:
             self._request_due.cancel()
             self._request_due = None
+
+
+def network(address: str) -> str:
+    """An IPv4 address, or the /64 network of an IPv6 one, all of which one client may have."""
+    try:
+        known = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(known, ipaddress.IPv4Address):
+        return str(known)
+    return str(known.ipv4_mapped or ipaddress.ip_network((known, 64), strict=False))

@@ -56,7 +56,7 @@ class LineSink(HubSink):
                 times = f"{clock(boundary.time)}  onset {clock(boundary.onset)}"
                 what = f"boundary {record.number} at {times}  score {score}"
             case StateChanged():
-                reason = f": {printable(record.reason)}" if record.reason else ""
+                reason = f": {record.reason}" if record.reason else ""
                 what = f"{record.state}, epoch {record.epoch}{reason}"
             case Retuned():
                 what = f"sensitivity {record.sensitivity:g}"
@@ -67,6 +67,6 @@ class LineSink(HubSink):
         mark = "" if isinstance(record, Found) else "# "
         try:
             with os_errors("can't write to standard output", error=OngebdError):
-                self._write(f"{mark}{when}  {record.stream.ljust(self._width)}  {what}")
+                self._write(printable(f"{mark}{when}  {record.stream.ljust(self._width)}  {what}"))
         except BrokenPipeError:
             self.reader_gone.set()
