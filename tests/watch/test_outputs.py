@@ -109,7 +109,7 @@ def test_what_is_no_file_is_not_put_aside_for_records(place, capfd, name):
         (["--queue", "1" + 20 * "0"], "queue must be at least 1 and at most 100000"),
         (["--retries", "-1"], "retries must be at least 0"),
         (["--exec", "echo {x}"], "unknown field {x}"),
-        (["--serve", "0.0.0.0:0"], "set --token"),
+        (["--serve", "0.0.0.0:0"], "set ONGEBD_TOKEN"),
         (["--serve", "0.0.0.0:0", "--token", "short"], "the token must have at least 8"),
         (["--serve", "9" * 5000], "give [HOST:]PORT"),
         (["--serve", "99999"], "the port must be from 0 to 65535"),
