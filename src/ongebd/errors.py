@@ -17,8 +17,8 @@ from ongebd.common.text import printable, public_name
 class OngebdError(Exception):
     """A mistake that the user can fix. The message is one line: what, where, and how to fix it.
 
-    The command line prints the message alone and exits with status 2. Secrets in it are hidden, and characters
-    that a terminal might obey are escaped, whatever file they came from.
+    The command line prints the message alone and exits with status 2. Secrets of URLs in it are hidden, and
+    characters that a terminal might obey are escaped, whatever file they came from.
     """
 
     def __init__(self, message: object = "", *more: Any, **named: Any) -> None:
