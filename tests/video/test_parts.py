@@ -271,7 +271,7 @@ def test_pieces_elsewhere_in_the_middle_of_a_playlist_are_told(
 ) -> None:
     for n in range(3):
         part(f"{n}.ts", 30 * n, pts=range(30 * n, 30 * n + 30))
-    names = ("0.ts", "/elsewhere/1.ts", "2.ts")
+    names = ("0.ts", "/elsewhere/1.ts", "2.ts", "http://[", "file://[", "crypto+http://[")
     lines = "".join(f"#EXTINF:1.2,\n{name}\n" for name in names)
     (tmp_path / "list.m3u8").write_text(f"#EXTM3U\n#EXT-X-TARGETDURATION:2\n{lines}#EXT-X-ENDLIST\n")
     video, frames = read(tmp_path / "list.m3u8")

@@ -144,11 +144,13 @@ class PlaylistFolder:
     def __call__(self, url: str, flags: int, options: dict[str, str]) -> BinaryIO:
         """Open what FFmpeg asks for, without an exception: PyAV would print it."""
         name = url.removeprefix("crypto:").removeprefix("crypto+")
-        path = Path(unquote(urlsplit(name).path) if "://" in name else name.removeprefix("file:"))
-        web = "://" in name and not name.startswith("file://")
+        if name != url or ("://" in name and not name.startswith("file://")):
+            self._pieces.refused.append(name)
+            return io.BytesIO()
         try:
-            if name != url or web or self._folder not in path.resolve().parents:
-                self._pieces.refused.append(name if web else str(path))
+            path = Path(unquote(urlsplit(name).path) if "://" in name else name.removeprefix("file:"))
+            if self._folder not in path.resolve().parents:
+                self._pieces.refused.append(str(path))
                 return io.BytesIO()
             file = path.open("rb")
             if not file.peek(7).startswith(b"#EXTM3U"):
@@ -156,7 +158,7 @@ class PlaylistFolder:
             with file:
                 text = file.read().decode(errors="replace").encode()  # PyAV takes no other names
         except (OSError, RuntimeError, ValueError):
-            self._pieces.missing.append(path.name)
+            self._pieces.missing.append(Path(name).name)
             return io.BytesIO()
         ended = any(line.startswith(_END_MARK) for line in text.splitlines())
         self._pieces.cut_off |= b"#EXTINF" in text and not ended
