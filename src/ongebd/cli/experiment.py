@@ -23,7 +23,7 @@ app = App(
     help_format="plaintext",
     default_parameter=Parameter(converter=strict),
 )
-app.command("ongebd.cli.experiment_figure:figure", name="figure", help="Draw a video for a paper.")
+app.command("ongebd.cli.experiment_figure:figure", name="figure", help="Draw videos for a paper.")
 
 
 @app.command(name="list")

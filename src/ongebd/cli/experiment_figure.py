@@ -1,4 +1,4 @@
-"""`ongebd experiment figure`: the qualitative figure of a video."""
+"""`ongebd experiment figure`: the qualitative figure of one or more videos."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from cyclopts import Parameter
 
 from ongebd.cli.terminal import say
 from ongebd.detector.models import DEFAULT_MODEL
+from ongebd.errors import ConfigError
 
 
 def figure(
-    video: Path,
-    /,
-    *,
+    *videos: Path,
     labels: Path,
     out: Annotated[list[Path], Parameter(alias="-o", consume_multiple=True, negative=())],
     method: Annotated[str, Parameter(alias="-m")] = DEFAULT_MODEL,
@@ -26,7 +25,7 @@ def figure(
     start: float | None = None,
     end: float | None = None,
 ) -> int:
-    """Draw a video for a paper: frames, annotators, and under them each method's curve and boundaries.
+    """Draw videos for a paper: frames, annotators, and under them each method's curve and boundaries.
 
     A boundary is right (filled) or false (open) by the official rule: compared with the annotator who agrees
     best with the method. Shades show the tolerance around annotated boundaries; the darker, the more
@@ -34,10 +33,10 @@ def figure(
 
     Parameters
     ----------
-    video
-        A video file; it is read several times.
+    videos
+        Video files; each is read several times.
     labels
-        Labels that include the video, as for `ongebd evaluate`.
+        Labels that include the videos, as for `ongebd evaluate`.
     out
         Files to write: .pdf, .svg or .png; can be repeated.
     method
@@ -45,7 +44,7 @@ def figure(
     baseline
         A second method, drawn below.
     id
-        The video's id in the labels. [from the file's name, as in `ongebd evaluate`]
+        The id in the labels of a single video. [from the file's name, as in `ongebd evaluate`]
     dataset
         Whose rules apply; auto decides by the file.
     width
@@ -59,8 +58,10 @@ def figure(
     """
     from ongebd.lab.experiments.figures.video import draw_video
 
+    if not videos:
+        raise ConfigError("no video: name one or more files")
     files = draw_video(
-        video,
+        videos,
         labels,
         method,
         baseline,

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from ongebd.common.text import printable
 
 NOTHING = "–"
+_FITTING = 7  # columns on a line of LaTeX
 
 _MARKDOWN = re.compile(r"[\\`*<>\[\]|~$&]|(?<![^\W_])_|_(?![^\W_])")
 _LATEX = {mark: f"\\{mark}" for mark in "&%_#$"}
-_LATEX |= {"\\": "/", "±": r"$\pm$", "τ": r"$\tau$", "Δ": r"$\Delta$", "–": "--"}
+_LATEX |= {"\\": "/", "−": "$-$", "±": r"$\pm$", "τ": r"$\tau$", "Δ": r"$\Delta$", "–": "--"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +71,16 @@ def escaped(text: str) -> str:
 
 
 def latex(table: Table) -> str:
-    """The table as a `tabular` that needs the package booktabs."""
+    """The table as a `tabular` that needs the package booktabs; a wide one also graphicx, to fit the line."""
     lines = [f"% {table.title}", rf"\begin{{tabular}}{{l{'c' * (len(table.header) - 1)}}}", r"\toprule"]
     for place, row in enumerate([table.header, *table.rows]):
         if place == 1 or place - 1 in table.rules:
             lines.append(r"\midrule")
         lines.append(" & ".join(map(_latex_cell, row)) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    if len(table.header) > _FITTING:
+        lines[1:] = [r"\resizebox{\linewidth}{!}{%", *lines[1:], "}"]
+    return "\n".join(lines)
 
 
 def _printable(cell: str | Cell) -> str | Cell:

@@ -36,6 +36,13 @@ def paper(shared: Path) -> str:
     return file.read_text(encoding="utf-8")
 
 
+def test_tables_have_the_papers_numbers(paper: str) -> None:
+    labels = re.findall(r"\\label\{(tab:[^}]*)\}", paper)
+    assert {table.number: table.source for table in PRINTED.values()}.items() <= dict(
+        enumerate(labels, 1)
+    ).items()
+
+
 def latex_rows(paper: str, label: str) -> list[Row]:
     """The cells of a table's rows, the headers among them, as LaTeX."""
     tables = re.findall(r"\\begin\{table(?:\*?)\}(.*?)\\end\{table", paper, re.DOTALL)

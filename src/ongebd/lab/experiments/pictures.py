@@ -12,10 +12,12 @@ from ongebd.detector import load
 from ongebd.errors import os_errors
 from ongebd.lab.experiments.figures.error_histograms import error_histograms
 from ongebd.lab.experiments.figures.f1_curves import f1_curves
-from ongebd.lab.experiments.figures.qualitative import qualitative
+from ongebd.lab.experiments.figures.qualitative import Scene, qualitative
 from ongebd.lab.experiments.figures.style import save
 from ongebd.lab.experiments.figures.tracing import trace
 from ongebd.lab.experiments.runner import Runner, TableResult
+
+_SCENES = 4  # as in the paper's appendix
 
 
 def draw(runner: Runner, tables: Sequence[TableResult], out: Path) -> dict[str, str]:
@@ -38,9 +40,9 @@ def draw(runner: Runner, tables: Sequence[TableResult], out: Path) -> dict[str, 
                 errors(runner, table),
                 f"Errors at boundaries and elsewhere on {data}: test videos, first seed.",
             ),
-            "video": (
-                video(runner, table),
-                f"A test video of {data}. The threshold is that of the trained model.",
+            "videos": (
+                videos(runner, table),
+                f"Test videos of {data} with most boundaries. Thresholds are the trained models' own.",
             ),
         }
         with os_errors(out, "choose another --out"):
@@ -65,8 +67,8 @@ def errors(runner: Runner, table: TableResult) -> Figure | None:
     return error_histograms(models) if models else None
 
 
-def video(runner: Runner, table: TableResult) -> Figure | None:
-    """The test video with most boundaries, by ESTimator and TeSTra-BC as in the paper."""
+def videos(runner: Runner, table: TableResult) -> Figure | None:
+    """The test videos with most boundaries, by ESTimator and TeSTra-BC as in the paper."""
     part = runner.test_part(table.experiment)
     files = {name: part.files[name] for name in part.labels.videos if name in part.files}
     models = {}
@@ -77,6 +79,14 @@ def video(runner: Runner, table: TableResult) -> Figure | None:
             models[name] = load(str(folder))
     if not models or not files:
         return None
-    name = max(files, key=lambda name: len(part.labels.videos[name].boundaries[0]))
-    traces = [trace(files[name], model, method) for method, model in models.items()]
-    return qualitative(files[name], part.labels.videos[name], traces)
+    many = sorted(files, key=lambda name: -len(part.labels.videos[name].boundaries[0]))[:_SCENES]
+    return qualitative(
+        [
+            Scene(
+                files[name],
+                part.labels.videos[name],
+                [trace(files[name], model, method) for method, model in models.items()],
+            )
+            for name in many
+        ]
+    )

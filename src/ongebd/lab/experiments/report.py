@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from ongebd.errors import os_errors
 from ongebd.lab.benchmark.machine import short_machine
 from ongebd.lab.experiments.runner import TableResult
 from ongebd.lab.experiments.scales import Scale
-from ongebd.lab.experiments.tables import notes_of, tables_of
+from ongebd.lab.experiments.tables import differences, notes_of, tables_of
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,22 @@ class Report:
         contents = {
             out / "report.md": text,
             out / "report.html": self.html(text, out),
-            out / "results.json": json.dumps(self.values(), indent=1, ensure_ascii=False) + "\n",
         }
         for table in self.tables:
             if table.missing is None:
                 file = out / "tables" / f"{table.experiment.name}.tex"
-                contents[file] = "\n\n".join(map(latex, tables_of(table))) + "\n"
+                head = f"% {_heading(table)}. {table.experiment.asks}\n\n"
+                contents[file] = head + "\n\n".join(map(latex, tables_of(table))) + "\n"
+        kept = [out / file for file in self.figures]
+        kept += [file.with_suffix(".pdf") for file in kept]
+        written = {file.relative_to(out).as_posix(): sha256(file.read_bytes()).hexdigest() for file in kept}
+        for file, content in contents.items():
+            written[file.relative_to(out).as_posix()] = sha256(content.encode()).hexdigest()
+        values = {**self.values(), "files": written}
         with os_errors(out, "choose another --out"):
             (out / "tables").mkdir(parents=True, exist_ok=True)
+            _remove_older(out, written)
+            contents[out / "results.json"] = json.dumps(values, indent=1, ensure_ascii=False) + "\n"
             for path, content in contents.items():
                 path.write_text(content, encoding="utf-8")
         return list(contents)
@@ -67,9 +76,11 @@ class Report:
             " (τ = 1.5, Δ = 21, no floors, no gap) unless a row says otherwise; its start, after eight"
             " errors, is ours.",
         ]
-        parts += [f"![{caption}]({file})\n\n{caption}" for file, caption in self.figures.items()]
         for result in self.tables:
-            parts += [f"## {result.experiment.title}", result.experiment.asks]
+            parts.append(f"## {_heading(result)}")
+            paper = result.experiment.paper
+            topic = "" if paper is None else f" (The paper's table: {paper.caption}.)"
+            parts.append(f"{result.experiment.asks}{topic}")
             if result.missing is not None:
                 parts.append(f"*Not run: {result.missing}.*")
                 continue
@@ -77,8 +88,11 @@ class Report:
                 parts.append(f"On **{result.data}**.")
             tables = tables_of(result)
             for table in tables:
-                heading = f"**{table.title}**\n\n" if len(tables) > 1 else ""
+                heading = f"**{table.title}**\n\n" if result.experiment.grid else ""
                 parts.append(heading + markdown(table))
+            own = f"figures/{result.experiment.name}-"
+            figures = [(file, said) for file, said in self.figures.items() if file.startswith(own)]
+            parts += [f"![{said}]({file})\n\n{said}" for file, said in figures]
             parts.append("\n".join(f"- {note}" for note in notes_of(result)))
         return "\n\n".join(parts) + "\n"
 
@@ -92,7 +106,7 @@ class Report:
         body = page.render(text)
         body = body.replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
         style = (files("ongebd.lab.experiments") / "report.css").read_text(encoding="utf-8")
-        head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         head += f"<title>Experiments</title><style>{style}</style>"
         return f'<!doctype html><html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 
@@ -105,6 +119,25 @@ class Report:
             "machine": short_machine(self.device),
             "tables": [_values(table) for table in self.tables],
         }
+
+
+def _heading(table: TableResult) -> str:
+    """The title with the paper's number of the table."""
+    paper, title = table.experiment.paper, table.experiment.title
+    return f"{title} (not in the paper)" if paper is None else f"Table {paper.number} of the paper: {title}"
+
+
+def _remove_older(out: Path, kept: Container[str]) -> None:
+    """Remove the tables and figures of an earlier report that this one lacks, unless they were changed."""
+    try:
+        files = json.loads((out / "results.json").read_text(encoding="utf-8"))["files"]
+        earlier = {out / name: digest for name, digest in files.items() if name not in kept}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return
+    for file, digest in earlier.items():
+        inside = file.parent in (out / "tables", out / "figures")
+        if inside and file.is_file() and sha256(file.read_bytes()).hexdigest() == digest:
+            file.unlink()
 
 
 def _values(table: TableResult) -> dict[str, Any]:
@@ -120,6 +153,7 @@ def _values(table: TableResult) -> dict[str, Any]:
                 "name": row.row.name,
                 "cells": {column: asdict(cell) for column, cell in row.cells.items()},
                 "printed": dict(row.printed),
+                "difference": differences(table, row),
                 **{name: getattr(row, name) for name in row_names},
             }
             for row in table.rows

@@ -114,20 +114,23 @@ class Scoring:
         dataset = make_dataset(store, trained_on.training.labels, config)
         parts = {"validation": dataset.validation, "test": self._videos(data.test, config)}
 
+        key = self.key(row, seed, trained_on, data)
+
         def make(folder: Path) -> dict[str, Any]:
             memory = None
             if row.kind == "untrained":
                 scores = {part: _untrained(row.method, videos, self.device) for part, videos in parts.items()}
             else:
                 scores, memory = self._train(config, folder / "training", dataset, parts)
-                if seed == 0 and not row.training:  # for pictures of videos
+                plain = replace(row, training={})
+                if seed == 0 and self.key(plain, 0, trained_on, data) == key:  # for pictures of videos
                     (folder / "training" / MODEL).rename(folder / "model")
                 shutil.rmtree(folder / "training")
             arrays = {part: np.concatenate(each) for part, each in scores.items()}
             np.savez(folder / "errors.npz", validation=arrays["validation"], test=arrays["test"])
             return {"memory": memory}
 
-        entry = self._cache.get("errors", self.key(row, seed, trained_on, data), make)
+        entry = self._cache.get("errors", key, make)
         with np.load(entry / "errors.npz") as kept:
             validation, test = ((videos, _split(kept[part], videos)) for part, videos in parts.items())
         return FrameScores(validation, test, dataset.fps, self._cache.facts(entry).get("memory"))

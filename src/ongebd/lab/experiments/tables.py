@@ -10,6 +10,8 @@ from ongebd.lab.experiments.definition import PAPER_SETS
 from ongebd.lab.experiments.runner import RowResult, TableResult
 from ongebd.lab.experiments.scores import SCORES, Limit
 
+_FEW = 4  # printed columns, each with its difference
+
 NAMES = {
     "average": "Avg F1",
     "f1 0.05": "F1 at 0.05",
@@ -35,20 +37,57 @@ def column_name(column: str) -> str:
 
 
 def tables_of(result: TableResult) -> list[Table]:
-    """The tables of an experiment: one, or for a grid one or two for each column."""
+    """The tables of an experiment: what was measured here, then what the paper prints.
+
+    Where the two can be compared, columns of differences stand beside the printed values. A grid has such
+    tables for each column.
+    """
     experiment = result.experiment
     if experiment.grid is not None:
         return [table for column in experiment.columns for table in _grid(result, column)]
-    rows: list[tuple[Cell, ...]] = []
-    for row in result.rows:
-        if row.cells or row.failure or row.missing:
-            rows.append((Cell(row.row.name), *(_ours(result, row, column) for column in experiment.columns)))
-        if row.printed:
-            name = Cell(f"{row.row.name}, printed", italic=True)
-            rows.append((name, *(_printed(row.printed, column) for column in experiment.columns)))
+    rows = [
+        (Cell(row.row.name), *(_ours(result, row, column) for column in experiment.columns))
+        for row in result.rows
+        if row.cells or row.failure or row.missing
+    ]
     floors = [_limit(limit, experiment.columns) for limit in result.limits]
-    header = ("", *map(column_name, experiment.columns))
-    return [Table(experiment.title, header, [*rows, *floors], rules=[len(rows)] if floors else [])]
+    header = ("measured here", *map(column_name, experiment.columns))
+    tables = [Table(experiment.title, header, [*rows, *floors], rules=[len(rows)] if floors else [])]
+    columns = [column for column in experiment.columns if any(column in row.printed for row in result.rows)]
+    return [*tables, _printed_table(result, columns)] if columns else tables
+
+
+def differences(result: TableResult, row: RowResult) -> dict[str, float]:
+    """Measured minus printed, for the scores of a row that can be compared with the paper's."""
+    if result.unlike or not row.cells:
+        return {}
+    both = [column for column in row.printed if column in SCORES and column in row.cells]
+    return {column: row.cells[column].value - row.printed[column] for column in both}
+
+
+def _printed_table(result: TableResult, columns: Sequence[str]) -> Table:
+    """The printed values with the difference of each score, or of the first where there are many."""
+    rows = [(row, differences(result, row)) for row in result.rows if row.printed]
+    compared = [column for column in columns if any(column in apart for _, apart in rows)]
+    compared = compared if len(columns) <= _FEW else compared[:1]
+    header, cells = (
+        [f"printed in the paper's {_number_of(result)}"],
+        [[Cell(row.row.name)] for row, _ in rows],
+    )
+    for column in columns:
+        header.append(column_name(column))
+        for line, (row, _) in zip(cells, rows, strict=True):
+            line.append(_printed(row.printed, column))
+        if column in compared:
+            header.append("difference")
+            for line, (_, apart) in zip(cells, rows, strict=True):
+                line.append(_difference(apart, column))
+    return Table(f"{result.experiment.title}, printed in the paper", header, cells)
+
+
+def _number_of(result: TableResult) -> str:
+    paper = result.experiment.paper
+    return "" if paper is None else f"Table {paper.number}"
 
 
 def _grid(result: TableResult, column: str) -> list[Table]:
@@ -62,10 +101,12 @@ def _grid(result: TableResult, column: str) -> list[Table]:
     floors = [_limit(limit, [column] * len(seconds)) for limit in result.limits]
     tables = [Table(title, header, [*rows, *floors], rules=[len(rows)] if floors else [])]
     if any(column in row.printed for row in result.rows):
-        printed = [
-            (Cell(a, italic=True), *(_printed(cells[a, b].printed, column) for b in seconds)) for a in firsts
-        ]
-        tables.append(Table(f"{title}, printed", header, printed))
+        printed = [(Cell(a), *(_printed(cells[a, b].printed, column) for b in seconds)) for a in firsts]
+        tables.append(Table(f"{title}, printed in the paper's {_number_of(result)}", header, printed))
+        apart = {at: differences(result, row) for at, row in cells.items()}
+        if any(column in each for each in apart.values()):
+            rows = [(Cell(a), *(_difference(apart[a, b], column) for b in seconds)) for a in firsts]
+            tables.append(Table(f"{title}, difference", header, rows))
     return tables
 
 
@@ -101,6 +142,12 @@ def _number(value: float, column: str) -> str:
 def _score(value: float) -> str:
     """.620, as this field writes it."""
     return f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:.3f}"
+
+
+def _difference(apart: Mapping[str, float], column: str) -> Cell:
+    """−.012 or +.012."""
+    value = apart.get(column)
+    return Cell(NOTHING if value is None else f"{'−' if value < 0 else '+'}{_score(abs(value))}")
 
 
 def notes_of(result: TableResult) -> list[str]:

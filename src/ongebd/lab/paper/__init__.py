@@ -16,6 +16,14 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+_ORDER = (
+    *("tab:online_only", "tab:offline_online_comp", "tab:ablation", "tab:loss_ablation", "tab:fps"),
+    *("tab:vidfeat", "tab:obd_outlier_ablation", "tab:obd_ablation", "tab:windowsize_ablation"),
+    *("tab:length_comparison", "tab:supp_offline_online_comp", "tab:batchloss", "tab:inria_dataset"),
+    "tab:comp_cost",
+)
+"""The labels of all tables, as the paper numbers them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
@@ -60,6 +68,11 @@ class PrintedTable:
     settings: Mapping[str, Mapping[str, Any]]
     doubts: tuple[Doubt, ...]
     notes: tuple[str, ...]
+
+    @property
+    def number(self) -> int:
+        """Its number in the paper."""
+        return 1 + _ORDER.index(self.source)
 
     def value(self, row: str, column: str) -> float | None:
         """One cell; None for a dash, and where the table has no such column."""

@@ -17,7 +17,7 @@ from ongebd.detector import detect, load
 from ongebd.errors import ConfigError, LabelError, OngebdError, SourceError
 from ongebd.lab.experiments.figures import draw_video
 from ongebd.lab.experiments.figures import video as module
-from ongebd.lab.experiments.figures.qualitative import qualitative
+from ongebd.lab.experiments.figures.qualitative import Scene, qualitative
 from ongebd.lab.experiments.figures.style import save
 from ongebd.lab.experiments.figures.tracing import frames_at, trace
 from ongebd.lab.experiments.figures.video import labels_of
@@ -40,9 +40,9 @@ def labels(clip: Path) -> Path:
 
 def test_a_video_becomes_a_figure_in_each_file(clip: Path, labels: Path, tmp_path: Path) -> None:
     files = [tmp_path / f"figure.{kind}" for kind in ("pdf", "svg", "png")]
-    assert draw_video(clip, labels, "window-mean", "clock:1", files) == files
+    assert draw_video([clip], labels, "window-mean", "clock:1", files) == files
     assert sorted(tmp_path.iterdir()) == sorted(files)
-    assert draw_video(str(clip), str(labels), "clock:1", None, [tmp_path / "one.pdf"], start=0.5, end=2)
+    assert draw_video([str(clip)], str(labels), "clock:1", None, [tmp_path / "one.pdf"], start=0.5, end=2)
     assert (tmp_path / "one.pdf").read_bytes().startswith(b"%PDF")
 
 
@@ -69,14 +69,15 @@ def test_mistakes_are_reported_before_a_frame_is_decoded(
         raise AssertionError("the video was read")
 
     monkeypatch.setattr(module, "trace", never)
-    good: dict[str, Any] = {"video": clip, "labels": labels, "method": "window-mean", "baseline": None}
+    good: dict[str, Any] = {"videos": [clip], "labels": labels, "method": "window-mean", "baseline": None}
     good["out"] = [tmp_path / "a.pdf"]
     mistakes: list[tuple[dict[str, Any], type[OngebdError], str]] = [
         ({"out": [tmp_path / "a.gif"]}, ConfigError, r"a\.gif: unknown kind"),
         ({"out": [tmp_path / "no" / "a.pdf"]}, ConfigError, "does not exist; make it first"),
-        ({"video": "-"}, SourceError, "use a file"),
-        ({"video": "rtsp://me:secret@camera/1"}, SourceError, r"rtsp://\*\*\*@camera/1: .* use a file"),
-        ({"video": tmp_path / "other.mp4"}, LabelError, "none of its 1 videos is 'other'; name it"),
+        ({"videos": [clip, "-"]}, SourceError, "use a file"),
+        ({"videos": ["rtsp://me:secret@camera/1"]}, SourceError, r"rtsp://\*\*\*@camera/1: .* use a file"),
+        ({"videos": [tmp_path / "other.mp4"]}, LabelError, "none of its 1 videos is 'other'; name it"),
+        ({"videos": [clip, clip], "video_id": "clip"}, ConfigError, "--id names the labels of one video"),
         ({"video_id": "other"}, LabelError, "no video 'other'; check"),
         ({"labels": tmp_path / "none.json"}, LabelError, "none.json"),
         ({"method": "nothing"}, ConfigError, "unknown model 'nothing'"),
@@ -96,6 +97,9 @@ def test_the_command_writes_what_it_is_asked_for_and_says_so(
     command = ["experiment", "figure", str(clip), "--labels", str(labels), "--method", "clock:1"]
     assert main([*command, "--baseline", "clock", "--out", *files, "--tolerance", "0.2"]) == 0
     assert capsys.readouterr().err.splitlines() == [f"wrote {file}" for file in files]
+    assert main(["experiment", "figure", *command[3:], "--out", files[0]]) == 2
+    assert "no video: name one or more files" in capsys.readouterr().err
+    assert main([*command[:3], *command[2:], "--out", files[0]]) == 0, "two scenes"
     assert main([*command, "--out", str(tmp_path / "b.gif")]) == 2
     assert "b.gif: unknown kind of figure" in capsys.readouterr().err
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.pdf", "a.svg"]
@@ -105,7 +109,7 @@ def test_the_video_is_not_written_over(clip: Path, labels: Path, tmp_path: Path)
     disguised = tmp_path / "clip.png"
     disguised.write_bytes(clip.read_bytes())
     with pytest.raises(ConfigError, match="would be overwritten"):
-        draw_video(disguised, labels, "clock", None, [disguised])
+        draw_video([disguised], labels, "clock", None, [disguised])
     assert disguised.read_bytes() == clip.read_bytes()
 
 
@@ -122,7 +126,7 @@ def test_a_real_video_with_five_annotators(
     marks = labels_of(clip, read_labels(shared / "labels/k400_mr345_minval_min_change_duration0.3.pkl"))
     assert len(marks.boundaries) == 5
     traces = [trace(clip, load(name)) for name in ("window-mean", "clock")]
-    figure = qualitative(clip, marks, traces, width="column")
+    figure = qualitative([Scene(clip, marks, traces)], width="column")
     check_letters(figure)
     save(figure, tmp_path / "arm.pdf")
     assert b"/FontFile2" in (tmp_path / "arm.pdf").read_bytes()

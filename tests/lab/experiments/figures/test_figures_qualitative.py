@@ -47,6 +47,7 @@ def draw(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Figure]:
         raters: int = 3,
         shape: tuple[int, int] = (90, 160),
         length: float = LENGTH,
+        scenes: int = 1,
         **more: Any,
     ) -> Figure:
         def frames(_: object, times: list[float]) -> list[ImageU8]:
@@ -55,7 +56,7 @@ def draw(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Figure]:
         monkeypatch.setattr(module, "frames_at", frames)
         marks = [[1.0 + 0.2 * rater, 5.0, 9.5] for rater in range(raters)]
         labels = replace(labels_of(*marks), duration=length)
-        return module.qualitative("clip.mp4", labels, traces, **more)
+        return module.qualitative([module.Scene("clip.mp4", labels, traces)] * scenes, **more)
 
     return draw
 
@@ -97,6 +98,7 @@ LONG = "a method with a name so long that nobody would want to read all of it ab
         pytest.param([watched("ours")], {"start": 2.0, "end": 2.5}, id="part"),
         pytest.param([watched("_$x$_")], {}, id="marks of matplotlib"),
         pytest.param([watched("still", frames=1)], {}, id="one frame"),
+        pytest.param([watched("ours"), watched("baseline", seed=1)], {"scenes": 4}, id="four scenes"),
     ],
 )
 def test_all_letters_can_be_read(
@@ -129,6 +131,14 @@ def test_the_axis_is_called_by_what_is_drawn(
     figure = draw(watched("ours", unit="error ε"), watched("other"))
     assert {"error ε", "score", "time (s)", "3 raters", "missed"} <= set(texts_of(figure))
     assert "ours:" in " ".join(texts_of(figure))
+
+
+def test_each_scene_has_its_own_frames_raters_and_panels(draw: Callable[..., Figure]) -> None:
+    figure = draw(watched("ours"), watched("other"), scenes=2)
+    assert [len(axes.images) for axes in figure.axes] == [8, 0, 0, 0, 8, 0, 0, 0]
+    assert [axes.get_title(loc="left")[:5] for axes in figure.axes[2::4]] == ["ours:", "ours:"]
+    assert [bool(axes.get_xlabel()) for axes in figure.axes] == [False, False, False, True] * 2
+    assert len(figure.legends) == 1
 
 
 def test_a_figure_ends_where_labels_or_video_end(draw: Callable[..., Figure]) -> None:

@@ -1,10 +1,11 @@
-"""The figure of a video: frames, annotators, and below them each method's curve and boundaries."""
+"""The figure of some videos: frames, annotators, and below them each method's curve and boundaries."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -36,6 +37,7 @@ FRAMES: dict[Width, int] = {"page": 8, "column": 5}
 LONGEST_NAME: dict[Width, int] = {"page": 56, "column": 22}
 LEGEND_COLUMNS: dict[Width, int] = {"page": 6, "column": 3}
 FRAME, RATER, PANEL, AROUND = 0.6, 0.07, 0.8, 0.75  # inches: heights, and all that is between and below
+BETWEEN = 0.3  # inches between two scenes
 NEAR = 0.26  # how dark the shade near a boundary of all annotators is
 MARK = 0.93  # height of the boundaries' marks, as a share of a panel
 
@@ -56,60 +58,90 @@ def part_of(video: Path | str, known: float, start: float | None, end: float | N
     return first, last
 
 
+class Scene(NamedTuple):
+    """A video to show, its labels, and the traces of one or more methods; a file that can be read again."""
+
+    video: Path | str
+    labels: VideoLabels
+    traces: Sequence[MethodTrace]
+
+
 def qualitative(
-    video: Path | str,
-    labels: VideoLabels,
-    traces: Sequence[MethodTrace],
+    scenes: Sequence[Scene],
     *,
     width: Width = "page",
     tolerance: float | None = None,
     start: float | None = None,
     end: float | None = None,
 ) -> Figure:
-    """Draw frames, annotators and, for each method, score, threshold and boundaries.
+    """Draw, scene below scene, frames, annotators and, for each method, score, threshold and boundaries.
 
     The shade behind a curve lies within the tolerance of an annotator's boundary; the darker, the more
     annotators. A boundary is right (filled) or false (open) by the official rule: against the annotator that
     the method matches best in the whole video. The counts above a panel are of the part it shows.
 
     Args:
-        video: A file that can be read again.
-        labels: The video's.
-        traces: A panel for each.
+        scenes: What to show.
         width: Of a column or of the page.
-        tolerance: Seconds; None means 0.05 of the video's length.
+        tolerance: Seconds; None means 0.05 of a video's length.
         start: Start of the part to show, seconds; None means the beginning.
         end: Its end; None means that of the labels or of the video.
 
     Raises:
-        ConfigError: The tolerance isn't above 0, or nothing of the video lies in the part.
-        SourceError: The video can't be read.
+        ConfigError: The tolerance isn't above 0, or nothing of a video lies in the part.
+        SourceError: A video can't be read.
     """
+    heights = [
+        [FRAME, max(0.16, RATER * len(labels.boundaries)), *[PANEL] * len(traces)]
+        for _, labels, traces in scenes
+    ]
+    panels = sum(len(traces) for _, _, traces in scenes)
+    size = INCHES[width], sum(map(sum, heights)) + 0.2 * panels + AROUND + BETWEEN * (len(scenes) - 1)
+    with print_style():
+        figure = Figure(figsize=size, facecolor="white", layout="constrained")
+        grid = figure.subplots(sum(map(len, heights)), 1, height_ratios=[*chain(*heights)])
+        shown, place = [], 0
+        for scene, own in zip(scenes, heights, strict=True):
+            rows = list(grid[place : place + len(own)])
+            place += len(own)
+            shown.append((rows[0], *_draw_scene(rows, scene, width, tolerance, start, end)))
+        handles, names = grid[-1].get_legend_handles_labels()
+        columns = LEGEND_COLUMNS[width]
+        figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)
+        figure.draw_without_rendering()  # places the axes
+        for axes, frames, middles in shown:
+            _draw_frames(axes, frames, middles)
+    return figure
+
+
+def _draw_scene(
+    rows: list[Axes],
+    scene: Scene,
+    width: Width,
+    tolerance: float | None,
+    start: float | None,
+    end: float | None,
+) -> tuple[list[ImageU8], list[float]]:
+    """Draw all but the frames, which are returned with the moments that they show."""
+    video, labels, traces = scene
     near = tolerance_of(labels, tolerance)
     known = min(labels.duration, *(trace.duration for trace in traces))
     first, last = part_of(video, known, start, end)
     middles = first + (last - first) * (np.arange(FRAMES[width]) + 0.5) / FRAMES[width]
-    frames = frames_at(video, middles.tolist())
-    heights = [FRAME, max(0.16, RATER * len(labels.boundaries)), *[PANEL] * len(traces)]
-    size = INCHES[width], sum(heights) + 0.2 * len(traces) + AROUND
-    with print_style():
-        figure = Figure(figsize=size, facecolor="white", layout="constrained")
-        rows = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
-        rows[0].set_xlim(first, last)
-        _draw_annotators(rows[1], labels, near)
-        for axes, trace in zip(rows[2:], traces, strict=True):
-            judged = judge(trace.boundaries, labels, near).between(first, last)
-            name = shortened(trace.name, LONGEST_NAME[width])
-            axes.set_title(f"{name}:  {judged}", loc="left", fontsize=SMALL + 1, pad=2)
-            _draw_panel(axes, trace, judged, labels, near)
-        rows[-1].set_xlabel("time (s)", labelpad=1)
-        handles, names = rows[-1].get_legend_handles_labels()
-        columns = LEGEND_COLUMNS[width]
-        figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)
-        rows[0].set_axis_off()
-        figure.draw_without_rendering()  # places the axes
-        _draw_frames(rows[0], frames, middles.tolist())
-    return figure
+    for axes in rows[1:]:
+        axes.sharex(rows[0])
+    for axes in rows[:-1]:
+        axes.tick_params(labelbottom=False)
+    rows[0].set_xlim(first, last)
+    rows[0].set_axis_off()
+    _draw_annotators(rows[1], labels, near)
+    for axes, trace in zip(rows[2:], traces, strict=True):
+        judged = judge(trace.boundaries, labels, near).between(first, last)
+        name = shortened(trace.name, LONGEST_NAME[width])
+        axes.set_title(f"{name}:  {judged}", loc="left", fontsize=SMALL + 1, pad=2)
+        _draw_panel(axes, trace, judged, labels, near)
+    rows[-1].set_xlabel("time (s)", labelpad=1)
+    return frames_at(video, middles.tolist()), middles.tolist()
 
 
 def _draw_frames(axes: Axes, frames: Sequence[ImageU8], middles: Sequence[float]) -> None:

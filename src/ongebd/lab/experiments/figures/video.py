@@ -1,4 +1,4 @@
-"""`ongebd experiment figure`: from a video and its labels to the figure's files."""
+"""`ongebd experiment figure`: from videos and their labels to the figure's files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ongebd.data.labels import Dataset
 from ongebd.detector import load
 from ongebd.errors import ConfigError, LabelError, SourceError
 from ongebd.lab.experiments.figures.judging import tolerance_of
-from ongebd.lab.experiments.figures.qualitative import part_of, qualitative
+from ongebd.lab.experiments.figures.qualitative import Scene, part_of, qualitative
 from ongebd.lab.experiments.figures.style import Width, check_ending, save
 from ongebd.lab.experiments.figures.tracing import trace
 from ongebd.output import protect_sources
@@ -19,7 +19,7 @@ from ongebd.video.source import kind_of
 
 
 def draw_video(
-    video: Path | str,
+    videos: Sequence[Path | str],
     labels: Path | str,
     method: str,
     baseline: str | None,
@@ -32,7 +32,7 @@ def draw_video(
     start: float | None = None,
     end: float | None = None,
 ) -> list[Path]:
-    """Draw the figure of a video, with a method and below it a baseline, into the files `out`.
+    """Draw the figure of one or more videos, with a method and below it a baseline, into the files `out`.
 
     The options are those of `ongebd experiment figure`. All mistakes are found before a frame is decoded.
 
@@ -46,17 +46,25 @@ def draw_video(
             raise ConfigError(f"--out {file}: is a folder; name a file in it")
         if not file.parent.is_dir():
             raise ConfigError(f"--out {file}: folder {file.parent} does not exist; make it first")
-    if str(video) == "-" or kind_of(str(video)) != "file":
-        raise SourceError(
-            f"{printable(public_name(str(video)))}: a figure reads its video several times; use a file"
-        )
-    protect_sources(files, [str(video)])
-    marked = labels_of(video, read_labels(labels, dataset), video_id)
-    tolerance_of(marked, tolerance)
-    part_of(video, marked.duration, start, end)
+    for video in videos:
+        if str(video) == "-" or kind_of(str(video)) != "file":
+            raise SourceError(
+                f"{printable(public_name(str(video)))}: a figure reads its video several times; use a file"
+            )
+    if video_id is not None and len(videos) > 1:
+        raise ConfigError("--id names the labels of one video; drop it for several")
+    protect_sources(files, [str(video) for video in videos])
+    known = read_labels(labels, dataset)
+    marked = [labels_of(video, known, video_id) for video in videos]
+    for video, each in zip(videos, marked, strict=True):
+        tolerance_of(each, tolerance)
+        part_of(video, each.duration, start, end)
     models = [load(name) for name in (method, baseline) if name is not None]
-    traces = [trace(video, model) for model in models]
-    figure = qualitative(video, marked, traces, width=width, tolerance=tolerance, start=start, end=end)
+    scenes = [
+        Scene(video, each, [trace(video, model) for model in models])
+        for video, each in zip(videos, marked, strict=True)
+    ]
+    figure = qualitative(scenes, width=width, tolerance=tolerance, start=start, end=end)
     for file in files:
         save(figure, file)
     return files

@@ -1,0 +1,116 @@
+"""The report of hand-made results: what is printed stands apart, tables fit, and nothing old is left over."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="the extra `train` is not installed")
+
+from ongebd.lab.experiments.catalogue import EXPERIMENTS
+from ongebd.lab.experiments.report import Report
+from ongebd.lab.experiments.runner import RowResult, TableResult
+from ongebd.lab.experiments.scales import scale_of
+from ongebd.lab.experiments.scores import SCORES, Limit, Measured
+from ongebd.lab.experiments.tables import tables_of
+
+
+def made(name: str, unlike: tuple[str, ...] = ()) -> TableResult:
+    """A table whose every score is .5, with all that the paper prints."""
+    experiment = EXPERIMENTS[name]
+    cells = {column: Measured(0.5) for column in (*SCORES, *experiment.columns)}
+    rows = [
+        RowResult(row, {} if row.kind == "printed" else cells, experiment.printed_values(row))
+        for row in experiment.rows
+    ]
+    return TableResult(experiment, "data", tuple(rows), (Limit("a clock", dict.fromkeys(cells, 0.4), "says"),), unlike=unlike)
+
+
+def write(out: Path, *tables: TableResult, figures: dict[str, str] | None = None) -> str:
+    report = Report(tables, scale_of("tiny"), "Made.", "cpu", "ongebd experiment run", figures or {})
+    report.write(out)
+    return (out / "report.md").read_text()
+
+
+def test_measured_rows_and_printed_rows_are_tables_of_their_own() -> None:
+    measured, printed = tables_of(made("offline-kinetics"))
+    names = [line[0] for line in measured.texts]
+    assert "ESTimator" in names
+    assert names[-1] == "a clock"
+    assert "BMN" not in names
+    assert "BMN" in [line[0] for line in printed.texts]
+    assert printed.header[:3] == ("printed in the paper's Table 11", "Avg F1", "difference")
+    ours = next(line for line in printed.texts if line[0] == "ESTimator")
+    assert ours[1:3] == [".748", "−.248"]
+    bmn = next(line for line in printed.texts if line[0] == "BMN")
+    assert bmn[1:3] == [".223", "–"]
+
+
+def test_a_table_with_few_columns_has_the_difference_of_each() -> None:
+    _, printed = tables_of(made("components"))
+    assert printed.header[1:] == ("Avg F1", "difference", "Rel.Dis 0.05", "difference")
+    assert printed.texts[0] == ["baseline", ".607", "−.107", ".483", "+.017"]
+    grid = tables_of(made("tau-delta"))
+    assert [table.title.rpartition(": ")[2] for table in grid[:3]] == [
+        "Avg F1",
+        "Avg F1, printed in the paper's Table 8",
+        "Avg F1, difference",
+    ]
+    assert grid[2].texts[0][1] == "−.205"
+
+
+def test_what_cannot_be_compared_has_no_difference(tmp_path: Path) -> None:
+    tables = [made(name, ("composites",)) for name in ("components", "tau-delta", "online-tapos")]
+    text = write(tmp_path, *tables)
+    assert "difference" not in text
+    values = json.loads((tmp_path / "results.json").read_text())["tables"]
+    assert all(row["difference"] == {} for table in values for row in table["rows"])
+
+
+def test_titles_have_the_papers_numbers_and_figures_stand_with_their_table(tmp_path: Path) -> None:
+    (tmp_path / "figures").mkdir()
+    for ending in ("svg", "pdf"):
+        (tmp_path / f"figures/online-tapos-f1.{ending}").write_text("<svg/>")
+    figures = {"figures/online-tapos-f1.svg": "The figure."}
+    text = write(tmp_path, made("online-kinetics"), made("online-tapos"), made("delay"), figures=figures)
+    places = [
+        text.index(part)
+        for part in (
+            "## Table 1 of the paper: Online methods, first set",
+            "(The paper's table: Online methods on Kinetics-GEBD",
+            "## Table 1 of the paper: Online methods, second set",
+            "![The figure.](figures/online-tapos-f1.svg)",
+            "(not in the paper)",
+        )
+    ]
+    assert places == sorted(places)
+    latex = (tmp_path / "tables/online-tapos.tex").read_text()
+    assert latex.startswith("% Table 1 of the paper: Online methods, second set")
+    assert latex.count(r"\resizebox{\linewidth}{!}{%") == 2
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 2
+    page = (tmp_path / "report.html").read_text()
+    assert page.count('<div class="wide"><table>') == page.count("</table></div>") == 5
+
+
+def test_tables_of_an_earlier_run_go_and_what_a_user_made_or_changed_stays(tmp_path: Path) -> None:
+    (tmp_path / "figures").mkdir()
+    for ending in ("svg", "pdf"):
+        (tmp_path / f"figures/online-tapos-f1.{ending}").write_text("<svg/>")
+    first = [made(name) for name in ("online-tapos", "components", "delay")]
+    write(tmp_path, *first, figures={"figures/online-tapos-f1.svg": "F"})
+    (tmp_path / "tables/mine.tex").write_text("mine")
+    changed = tmp_path / "tables/components.tex"
+    changed.write_text(changed.read_text() + "% edited")
+    write(tmp_path, made("weighting"), replace(made("delay"), missing="not there"))
+    assert sorted(file.name for file in (tmp_path / "tables").iterdir()) == [
+        "components.tex",
+        "mine.tex",
+        "weighting.tex",
+    ]
+    assert not list((tmp_path / "figures").iterdir())
+    (tmp_path / "results.json").write_text('{"files": {"../../tables/mine.tex": 1, "tables/mine.tex": "x"}}')
+    write(tmp_path, made("weighting"))
+    assert (tmp_path / "tables/mine.tex").exists()
