@@ -26,7 +26,9 @@ def made(name: str, unlike: tuple[str, ...] = ()) -> TableResult:
         RowResult(row, {} if row.kind == "printed" else cells, experiment.printed_values(row))
         for row in experiment.rows
     ]
-    return TableResult(experiment, "data", tuple(rows), (Limit("a clock", dict.fromkeys(cells, 0.4), "says"),), unlike=unlike)
+    return TableResult(
+        experiment, "data", tuple(rows), (Limit("a clock", dict.fromkeys(cells, 0.4), "says"),), unlike=unlike
+    )
 
 
 def write(out: Path, *tables: TableResult, figures: dict[str, str] | None = None) -> str:

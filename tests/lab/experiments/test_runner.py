@@ -18,7 +18,7 @@ from ongebd.lab.experiments.cache import Cache  # noqa: E402
 from ongebd.lab.experiments.catalogue import EXPERIMENTS  # noqa: E402
 from ongebd.lab.experiments.datasets import DataSet, MissingDataError, Part  # noqa: E402
 from ongebd.lab.experiments.report import Report  # noqa: E402
-from ongebd.lab.experiments.runner import Runner  # noqa: E402
+from ongebd.lab.experiments.runner import Runner, Step  # noqa: E402
 from ongebd.lab.experiments.scales import scale_of  # noqa: E402
 from ongebd.lab.experiments.tables import notes_of, tables_of  # noqa: E402
 from ongebd.types import Boundary  # noqa: E402
@@ -114,6 +114,21 @@ def test_thresholds_are_chosen_without_the_test_videos(runner: Runner, material:
     after = Runner(other, SCALE, Cache(work), "cpu").table(components)  # type: ignore[arg-type]
     assert [row.thresholds for row in after.rows] == [row.thresholds for row in before.rows]
     assert [row.cells for row in after.rows] != [row.cells for row in before.rows]
+
+
+def test_the_model_for_pictures_is_kept_whichever_row_trained_it(material: Made, tmp_path: Path) -> None:
+    runner = Runner(material, SCALE, Cache(tmp_path), "cpu")  # type: ignore[arg-type]
+    components, online = EXPERIMENTS["components"], EXPERIMENTS["online-kinetics"]
+    both = next(row for row in components.rows if row.name == "EST+REST+OBD")
+    ours = next(row for row in online.rows if row.name == "ESTimator")
+    assert runner.model(online, ours) is None
+    runner.train(Step(both, 0, components))
+    folder = runner.model(online, ours)
+    assert folder is not None
+    assert (folder / "model.safetensors").exists()
+    one = next(row for row in components.rows if row.name == "EST")
+    runner.train(Step(one, 0, components))
+    assert runner.model(components, one) is None, "only what a picture needs is kept"
 
 
 def test_every_table_has_its_floors_and_says_what_it_was_scored_on(runner: Runner) -> None:

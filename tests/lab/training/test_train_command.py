@@ -132,7 +132,6 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 from ongebd.cli import main
-from ongebd.cli.train import SYMBOLS, _assignments
 sys.exit(main({arguments!r}))
 """
 
