@@ -117,11 +117,13 @@ def detect(
             "--stream": stream,
             "--source-fps": source_fps,
             "--cluster": where.cluster,
+            "--verbose": where.verbose or None,
             "--plot": plot or None,
+            "what is for sources": access,
         }
         for name, value in used.items():
             if value is not None:
-                raise ConfigError(f"--store takes stored features: drop {name}")
+                raise ConfigError(f"--store reads features, not videos: drop {name}")
         formats = _formats(format, plot=False, to_files=True)
         return detect_store(
             store, model, config, out, formats, device, where.workers, force=force, quiet=quiet

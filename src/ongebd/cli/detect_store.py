@@ -46,6 +46,9 @@ def detect_store(
         raise ConfigError(f"--format {pictures.pop()} shows pictures, which a store doesn't have")
     if device.startswith("openvino"):
         raise ConfigError(f"--device {device} is for videos; with --store use cpu or cuda")
+    count = (os.cpu_count() or 1) if workers is None else workers
+    if count < 1:
+        raise ConfigError(f"--workers must be at least 1, not {count}")
     store = FeatureStore.open(path)
     model = load_for(store, name, device)
     settings = model.configured(config)
@@ -55,7 +58,6 @@ def detect_store(
         raise ConfigError(f"{path}: has no video yet; fill it with: ongebd extract … --out {path}")
     stems = output_stems([f"{video_id}.features" for video_id in ids])
     frames = [len(store[video_id]) for video_id in ids]
-    count = (os.cpu_count() or 1) if workers is None else workers
     if device != "cpu" or sum(frames) < _FEW:
         count = 1
     done = boundaries = failed = 0

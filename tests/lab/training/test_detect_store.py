@@ -158,6 +158,8 @@ def test_what_does_not_fit_the_store_is_told_in_one_line(
     assert "add --out" in refusal(capsys, "--store", store, "-m", "window-mean")
     assert "drop a source" in refusal(capsys, "v.mp4", *mean)
     assert "drop --plot" in refusal(capsys, *mean, "--plot")
+    assert "drop what is for sources" in refusal(capsys, *mean, "--max-pixels", 100)
+    assert "--workers must be at least 1" in refusal(capsys, *mean, "--workers", 0)
     assert "png" in refusal(capsys, *mean, "--format", "png")
     assert "not a feature store" in refusal(capsys, "--store", tmp_path, "-m", "window-mean", *out)
     assert not (tmp_path / "found").exists()
