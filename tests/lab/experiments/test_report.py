@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="the extra `train` is not installed")
 
+from ongebd.data.label_set import VideoLabels
+from ongebd.lab.experiments import pictures
 from ongebd.lab.experiments.catalogue import EXPERIMENTS
 from ongebd.lab.experiments.report import Report
 from ongebd.lab.experiments.runner import RowResult, TableResult
@@ -116,3 +121,19 @@ def test_tables_of_an_earlier_run_go_and_what_a_user_made_or_changed_stays(tmp_p
     (tmp_path / "results.json").write_text('{"files": {"../../tables/mine.tex": 1, "tables/mine.tex": "x"}}')
     write(tmp_path, made("weighting"))
     assert (tmp_path / "tables/mine.tex").exists()
+
+
+def test_the_four_test_videos_with_most_boundaries_are_drawn_by_both_methods(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    labels = {f"v{n}": VideoLabels(f"v{n}", 9.0, (np.arange(n % 7, dtype=np.float64),)) for n in range(9)}
+    files = {name: Path(name) for name in labels if name != "v6"}
+    part = SimpleNamespace(files=files, labels=SimpleNamespace(videos=labels))
+    runner: Any = SimpleNamespace(test_part=lambda _: part, model=lambda _, row: Path(row.method))
+    monkeypatch.setattr(pictures, "load", lambda folder: folder)
+    monkeypatch.setattr(pictures, "trace", lambda file, model, name: (str(file), model, name))
+    monkeypatch.setattr(pictures, "qualitative", lambda scenes: scenes)
+    scenes: Any = pictures.videos(runner, made("online-tapos"))
+    assert [str(scene.video) for scene in scenes] == ["v5", "v4", "v3", "v2"]
+    assert scenes[0].traces == [("v5", "estimator", "ESTimator"), ("v5", "testra", "TeSTra-BC")]
+    assert scenes[0].labels is labels["v5"]
