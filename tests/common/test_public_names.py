@@ -51,7 +51,6 @@ IN_USER = (
     "insecure+https://admin:{}@cam/1",
     "rtsp:/admin:{}@cam/1",
     "door=rtsp://admin:{}@cam/1",
-    "concat:http://a:{}@h/1.ts|http://c:{}@h/2.ts",
     "http://proxy/rtsp://admin:{}@cam/1",
 )
 PLAIN = st.text("abcXYZ019!$*+.~^()-'", min_size=1, max_size=9)

@@ -8,9 +8,10 @@ from itertools import accumulate
 
 HIDDEN = "***"
 STANDARD_INPUT = "standard input"
-# pathlib leaves one of the two slashes. (A single letter is a Windows drive.)
-_SCHEME = r"([A-Za-z][A-Za-z0-9+.-]{1,20}://?)"
-_FIRST_SCHEME, _NEXT_SCHEME = re.compile(_SCHEME), re.compile(rf"(?<=[\s|'\"(</]){_SCHEME}")
+# (A single letter is a Windows drive.)
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,20}:/"
+_FIRST_SCHEME = re.compile(f"({_SCHEME}/?)")  # pathlib leaves one of the two slashes
+_NEXT_SCHEME = re.compile(rf"(?<=[\s|'\"(</])({_SCHEME}/)")
 # A colon, comma or full stop before a space belongs to the sentence around the URL.
 _END = r"[:,;.]*(?:\s|$)"
 _IP = r"\[[^\]/?#@]*\]|\d+(?:\.\d+){3}"
@@ -27,10 +28,9 @@ _NAMED_PART = re.compile(
     r")/[^/\s]+",
     re.IGNORECASE,
 )
-_FILE_NAME = r"[\w-]+\.[A-Za-z]\w{1,4}(?=/|$)"
-_AFTER_COLON = re.compile(rf"(?<=/)([^/:\s]*:)(?!{_FILE_NAME})[^/\s]+")  # `/0/USER:PASSWORD/main`
+_AFTER_COLON = re.compile(r"(?<=/)(?!(?:mp4|flv|smil):)([^/:\s]*:)[^/\s]+")  # `/0/USER:PASSWORD/main`
 _RANDOM_PART = re.compile(
-    rf"(?<=/)(?!{_FILE_NAME})[^/\s]*?"
+    r"(?<=/)(?![\w-]+\.[A-Za-z]\w{1,4}$)[^/\s]*?"  # not the name of a file
     r"(?=(?:[A-Za-z]*\d){2})(?=(?:\d*[A-Za-z]){3})[A-Za-z0-9]{16}[^/\s]*"
 )
 # The settings that tell cameras apart, and what their values look like. Every other value may be a secret.
@@ -125,7 +125,7 @@ def _public_item(found: re.Match[str]) -> str:
         known = word in ("", HIDDEN) or _SHOWN.fullmatch(word) or re.fullmatch(r"\d{1,3}", word)
         return mark + (name if known else HIDDEN)
     name = name if re.fullmatch(r"[\w.%$~-]{0,40}", name) else HIDDEN
-    return f"{mark}{name}={value if _is_harmless(name, word) else HIDDEN}"
+    return f"{mark}{name}={value if not value or (word and _is_harmless(name, word)) else HIDDEN}"
 
 
 def _is_harmless(name: str, value: str) -> bool:
