@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_weights import forest_of, parameter_count, save_forest, write_weights
 
+import ongebd
 from ongebd.errors import ConfigError
 from ongebd.estimator.cues import Context, CueStream
 from ongebd.estimator.learned import (
@@ -205,3 +206,18 @@ def test_trees_that_look_at_unknown_cues_are_refused(written, tmp_path):
     about.write_text(json.dumps({**json.loads(about.read_text()), "sha256": digest}))
     with pytest.raises(ConfigError, match="look at other cues"):
         LearnedModel.read(tmp_path, "mine")
+
+
+@pytest.mark.parametrize(("before", "after"), [(40, 200), (0, 255), ((200, 30, 30), (30, 200, 160))])
+def test_a_flat_picture_that_becomes_another_is_a_boundary(before, after):
+    stream = ongebd.load("immediate").stream()
+    flat = [np.full((48, 64, 3), colour, np.uint8) for colour in (before, after)]
+    found = [stream.update(flat[n >= 24], n / 24).boundary for n in range(36)]
+    assert [boundary.time for boundary in found if boundary] == [1.0]
+
+
+def test_a_flat_picture_that_flickers_or_fades_is_none():
+    stream = ongebd.load("immediate").stream()
+    levels = [*(40 + 10 * (n % 2) for n in range(24)), *range(40, 100, 2)]
+    pictures = [np.full((48, 64, 3), level, np.uint8) for level in levels]
+    assert not any(stream.update(picture, n / 24).boundary for n, picture in enumerate(pictures))

@@ -196,3 +196,46 @@ def assert_names_cause_and_mend(refused, path, cause: str) -> None:
     assert "\n" not in message
     assert len(message) > len(f"{path}: {cause}"), "no word on how to mend it"
     assert refused.value.__cause__ is None
+
+
+def lose(path: Path, every: int) -> None:
+    """Take packets out of a transport stream, evenly, but not its beginning."""
+    data = path.read_bytes()
+    packets = [data[at : at + 188] for at in range(0, len(data), 188)]
+    path.write_bytes(b"".join(p for n, p in enumerate(packets) if n < 100 or n % every))
+
+
+@pytest.fixture
+def two_scenes(tmp_path, make_video, make_scene):
+    """A still scene with noise, cut to another at 3 s, as a camera sends it."""
+    noise = np.random.default_rng(0).integers(0, 6, (100, 192, 256, 3)).astype(np.int16)
+    scenes = [make_scene(seed, 256, 192).astype(np.int16) for seed in (1, 2)]
+    pictures = [np.clip(scenes[n >= 75] + noise[n], 0, 255).astype(np.uint8) for n in range(100)]
+    options = {"g": "25", "x264-params": "slices=4"}
+    return make_video(tmp_path / "camera.ts", pictures, options=options)
+
+
+def test_damaged_pictures_are_not_handed_out_but_a_cut_among_them_is(two_scenes, read):
+    _, sound = read(two_scenes)
+    lose(two_scenes, 61)
+    video, frames = read(two_scenes)
+    assert video.hidden
+    assert f"damaged frames that were not judged: {video.hidden}" in video.warnings
+    assert [frame.time for frame in frames] == sorted({frame.time for frame in frames})
+    known = {float(frame.time): frame.rgb.astype(int) for frame in sound}
+    far = [abs(frame.rgb - known[float(frame.time)]).mean() > 20 for frame in frames]
+    assert sum(far) <= 12, "most frames show what was filmed"
+    first = next(float(frame.time) for frame in frames if abs(frame.rgb - known[3.0]).mean() < 20)
+    assert 3.0 <= first <= 3.5
+
+
+def test_a_sound_source_hides_nothing(two_scenes, read):
+    video, _ = read(two_scenes)
+    assert (video.hidden, video.warnings) == (0, [])
+
+
+def test_a_source_that_is_damaged_from_its_first_frame_is_read_all_the_same(two_scenes, read):
+    data = two_scenes.read_bytes()
+    two_scenes.write_bytes(data[: 188 * 10] + data[188 * 14 :])
+    _, frames = read(two_scenes)
+    assert len(frames) > 90

@@ -80,6 +80,12 @@ class AnticipationScorer:
         self._seen = 0
 
 
+_LONG, _LONG_TWICE = 0.5, 0.13
+"""Seconds that a frame must stay to be judged again; less where the one before it stayed so long, too."""
+_REPEATS = 96
+"""How often a frame is judged again at most. After so many nothing changes any more."""
+
+
 class OnlineDetector:
     """Finds event boundaries in one stream, frame by frame.
 
@@ -91,7 +97,9 @@ class OnlineDetector:
     gives the last ones. Where an epoch breaks off, its last decisions replace the pending ones of the next
     epoch, so every frame gets its decision.
 
-    `update` judges each frame that it is given. A model is calibrated for the `fps` of its settings. For a
+    `update` judges each frame that it is given. A model is calibrated for the `fps` of its settings. In a
+    slower source each frame stays until the next one comes, and the method sees it again at that rate. A
+    boundary that shows only then comes with the next decision; it begins with the frame that stayed. For a
     faster camera, ask `due` which of its frames to use:
 
         if detector.due(seconds):
@@ -102,6 +110,7 @@ class OnlineDetector:
         method: An anticipator, whose error is the score, or a new scorer.
         config: Settings, all filled in.
         error: The error of the anticipator.
+        rate: Frames a second that the method is made for; None takes the `fps` of `config`.
 
     Attributes:
         config: The settings.
@@ -116,6 +125,7 @@ class OnlineDetector:
         method: Anticipator | Scorer,
         config: StreamConfig,
         error: ErrorFunction = cosine_error,
+        rate: Fraction | None = None,
     ) -> None:
         self.config = config
         self._backbone = backbone
@@ -124,7 +134,10 @@ class OnlineDetector:
         )
         self._judge = Judge(self._scorer, config.new_head(), config.runs())
         self.latency = float(self._scorer.latency / config.rate())
+        self._step = float(1 / (rate or config.rate()))
         self._time: float | None = None
+        self._stayed = 0.0  # how long the frame before the last one was shown
+        self._last: Feature = np.empty(0, np.float32)
         self._due = Due(config.rate())
 
     @property
@@ -137,6 +150,7 @@ class OnlineDetector:
         self._due.restart()
         self._judge.reset()
         self._time = None
+        self._stayed = 0.0
 
     def due(self, time: float | Fraction) -> bool:
         """Whether a frame shown at this time is one of those that make up the settings' `fps`.
@@ -173,21 +187,46 @@ class OnlineDetector:
         time = in_seconds(time, self._judge.frames)
         feature = self._checked(feature, time)
         if self._time is not None and time < self._time:
-            self._judge.break_off()
-            self._time = None
+            self._break_off()
+        if self._time is not None:
+            self._hold(time - self._time)
+        score = self._score(feature, time)
+        self._time, self._last = time, feature
+        return self._judge.take(time, score)
+
+    def _score(self, feature: Feature, time: float) -> float | None:
         score = self._scorer.update(feature, time)
         if score is not None and not isfinite(score):
             raise self._broken(
                 time, "the score has NaN or infinity in it", f"the weights of {self._scorer.name}"
             )
-        self._time = time
-        return self._judge.take(time, score)
+        return score
+
+    def _hold(self, seconds: float) -> None:
+        """The last frame was shown so long. If that is long for the method, it sees the frame again."""
+        assert self._time is not None
+        long = seconds > _LONG or min(seconds, self._stayed) > _LONG_TWICE
+        self._stayed = seconds
+        for _ in range(min(round(seconds / self._step) - 1, _REPEATS) if long else 0):
+            self._judge.hold(self._time, self._score(self._last, self._time), self._time + seconds)
+
+    def _end(self) -> None:
+        """No frame follows the last one: of a slow source, it stays as long as the one before it."""
+        if self._time is not None and self._stayed > _LONG_TWICE:
+            self._hold(self._stayed)
+        self._stayed = 0.0
+
+    def _break_off(self) -> None:
+        self._end()
+        self._judge.break_off()
+        self._time = None
 
     def drain(self) -> list[Decision]:
         """The stream is over: the decisions that a look-ahead still held back; none for an online method.
 
         `flush` gives the boundary that is open after them.
         """
+        self._end()
         return self._judge.drain()
 
     def flush(self) -> Boundary | None:
@@ -196,13 +235,13 @@ class OnlineDetector:
         After a look-ahead there may be several, if `drain` was not called before: call it until it returns
         None.
         """
+        self._end()
         return self._judge.flush()
 
     def new_epoch(self) -> Boundary | None:
         """Start over after a break in the source; frame numbers go on. Returns what `flush` would."""
         self._due.restart()
-        self._judge.break_off()
-        self._time = None
+        self._break_off()
         return self._judge.flush()
 
     def retune(self, config: StreamConfig) -> None:

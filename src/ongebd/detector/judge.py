@@ -16,6 +16,7 @@ from ongebd.types import Boundary, Decision
 
 OBD, THRESHOLD, HYSTERESIS = "obd", "threshold", "hysteresis"
 """The names of the heads; `obd` is the paper's, `BoundaryDiscriminator`."""
+_HELD = -1  # instead of the number of a frame that is shown again
 
 
 class ThresholdHead:
@@ -187,21 +188,25 @@ class Judge:
         self.head = head
         self._runs = runs
         self._waiting: deque[tuple[int, float]] = deque()  # frames without a verdict: index and time
-        self._broken_off: deque[Decision] = deque()  # decisions of earlier epochs, not handed out yet
+        self._owed: deque[Decision] = deque()  # decisions not handed out yet
         self._found: deque[Boundary] = deque()  # boundaries not handed out yet
 
     def take(self, time: float, score: float | None) -> Decision:
         """The next frame, shown at `time`, and the score of the frame `latency` before it."""
-        self._waiting.append((self.frames, time))
+        self._wait(self.frames, time, score, time)
         self.frames += 1
-        if len(self._waiting) > self._scores.latency:
-            return self._hand_out(self._decide(score, time))
-        return self._hand_out(_pending(self.frames - 1, time))
+        return self._hand_out(self._owed.popleft() if self._owed else _pending(self.frames - 1, time))
+
+    def hold(self, time: float, score: float | None, now: float) -> None:
+        """The last frame, shown at `time`, stays: as `take`, but there is no decision on it again.
+
+        A boundary that begins here begins with the frame. It is known at `now`.
+        """
+        self._wait(_HELD, time, score, now)
 
     def drain(self) -> list[Decision]:
         """The decisions on the frames that still wait: no frames follow them in this epoch."""
-        earlier, self._broken_off = self._broken_off, deque()
-        return [self._hand_out(decision) for decision in (*earlier, *self._decide_waiting())]
+        return [self._hand_out(decision) for decision in self._owing()]
 
     def flush(self) -> Boundary | None:
         """Close an open run; the oldest boundary not handed out yet. Call it until it returns None."""
@@ -213,15 +218,14 @@ class Judge:
     def break_off(self) -> None:
         """Begin a new epoch. Later decisions, or `flush`, hand out what the old one still owes."""
         for decision in self._decide_waiting():
-            self._keep(decision.boundary)
-            self._broken_off.append(replace(decision, boundary=None))
+            self._owe(decision)
         self._keep(self._runs.flush())
         self._forget()
 
     def reset(self) -> None:
         """Forget everything, what was not handed out too."""
         self.frames = 0
-        self._broken_off.clear()
+        self._owed.clear()
         self._found.clear()
         self._forget()
 
@@ -251,13 +255,27 @@ class Judge:
         level = head.mean, head.std, head.z, head.threshold
         return Decision(index, time, score, *level, head.is_boundary, head.ready, onset, boundary)
 
-    def _hand_out(self, decision: Decision) -> Decision:
-        if decision.pending and self._broken_off:
-            decision = self._broken_off.popleft()
-        if not self._found:
-            return decision
+    def _wait(self, index: int, time: float, score: float | None, now: float) -> None:
+        self._waiting.append((index, time))
+        if len(self._waiting) > self._scores.latency:
+            self._owe(self._decide(score, now))
+
+    def _owing(self) -> Iterator[Decision]:
+        while self._owed:
+            yield self._owed.popleft()
+        for decision in self._decide_waiting():
+            self._owe(decision)
+            while self._owed:
+                yield self._owed.popleft()
+
+    def _owe(self, decision: Decision) -> None:
+        """Keep a decision, and its boundary apart from it, until they are handed out."""
         self._keep(decision.boundary)
-        return replace(decision, boundary=self._found.popleft())
+        if decision.index != _HELD:
+            self._owed.append(decision if decision.boundary is None else replace(decision, boundary=None))
+
+    def _hand_out(self, decision: Decision) -> Decision:
+        return replace(decision, boundary=self._found.popleft()) if self._found else decision
 
     def _keep(self, boundary: Boundary | None) -> None:
         if boundary is not None:

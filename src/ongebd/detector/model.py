@@ -154,7 +154,7 @@ class Model:
 
     def begin(self, filled: StreamConfig) -> OnlineDetector:
         """Begin a stream with settings that `configured` gave."""
-        return OnlineDetector(self.backbone, self.method(filled), filled, self.error)
+        return OnlineDetector(self.backbone, self.method(filled), filled, self.error, self.defaults.rate())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,11 +17,18 @@ import numpy as np
 import numpy.typing as npt
 
 from ongebd.errors import ConfigError, os_errors
-from ongebd.estimator.cues import CONTEXT, Context, CueStream
+from ongebd.estimator.cues import CONTEXT, LUMA_DIM, Context, CueStream
 from ongebd.estimator.forest import Forest
 from ongebd.types import Feature
 
 FORMAT = 2
+STILL, QUIET = 12, 0.01
+"""A still picture was repeated so often, and between its frames the error stayed so low."""
+FLAT, BRIGHTER = 4.0, 20.0
+"""A flat picture's luma spreads less than this, of 255; another one is brighter or darker by more."""
+JUMP = 2.5
+"""The least score of a change, where a still or flat picture gives the trees too little to see: times how far
+the frame is from the last one."""
 COLD = 8
 """The first frames of a stream have no score: what is usual in it is not known yet."""
 _WEIGHTS = files("ongebd.estimator") / "weights"
@@ -129,12 +136,17 @@ class DelayedScores:
         self.latency = latency
         self._cold = cold
         self._recent: deque[Sequence[float] | npt.NDArray[np.float64]] = deque(maxlen=latency + 1)
+        self._least: deque[float] = deque(maxlen=latency + 1)
         self.state_bytes = 8 * len(self.delays) * (latency + 1)
         self._seen = 0
 
-    def add(self, scores: Sequence[float] | npt.NDArray[np.float64]) -> float | None:
-        """Take the next frame's score of each delay; the score of the frame `latency` before, if any."""
+    def add(self, scores: Sequence[float] | npt.NDArray[np.float64], least: float = 0.0) -> float | None:
+        """Take the next frame's score of each delay; the score of the frame `latency` before, if any.
+
+        The next frame's score will be `least` at least.
+        """
         self._recent.append(scores)
+        self._least.append(least)
         self._seen += 1
         return self._score_of(self._seen - 1 - self.latency)
 
@@ -145,6 +157,7 @@ class DelayedScores:
     def reset(self) -> None:
         """Forget everything."""
         self._recent.clear()
+        self._least.clear()
         self._seen = 0
 
     def _score_of(self, frame: int) -> float | None:
@@ -157,7 +170,7 @@ class DelayedScores:
             for place, delay in enumerate(self.delays)
             if frame + delay < self._seen
         ]
-        return float(sum(known) / len(known)) if known else None
+        return max(float(sum(known) / len(known)), self._least[frame - oldest]) if known else None
 
 
 class LearnedScorer:
@@ -176,12 +189,20 @@ class LearnedScorer:
         self._context = Context(len(self._cues.names))
         self._scores = DelayedScores(model.facts.delays, self.latency)
         self.state_bytes = sum(part.state_bytes for part in (self._cues, self._context, self._scores))
+        self._time: float | None = None  # of the last frame
+        self._level: float | None = None  # of the last picture's luma, if it was flat
+        self._still, self._repeated = 0, False
 
     def update(self, feature: Feature, time: float) -> float | None:
-        """Take the next frame's feature (D,); the score of the frame `latency` before it, if it has one."""
-        del time
-        inputs = self._context.update(self._cues.update(feature))
-        return self._scores.add(self.model.forest.scores(inputs[np.newaxis])[0])
+        """Take the next frame's feature (D,); the score of the frame `latency` before it, if it has one.
+
+        A frame with the time of the one before it is that one, which stays.
+        """
+        cues = self._cues.update(feature)
+        least = JUMP * self._jump(float(cues[0]), feature[-LUMA_DIM:], repeated=time == self._time)
+        self._time = time
+        scores = self.model.forest.scores(self._context.update(cues)[np.newaxis])[0]
+        return self._scores.add(scores, min(least, 1.0))
 
     def flush(self) -> list[float | None]:
         """The scores of the last `latency` frames, or of those that there were."""
@@ -192,3 +213,23 @@ class LearnedScorer:
         self._cues.reset()
         self._context.reset()
         self._scores.reset()
+        self._forget()
+
+    def _jump(self, change: float, luma: Feature, *, repeated: bool) -> float:
+        """How far a frame is from the one before it, where the trees don't know; else 0."""
+        jump = 0.0
+        if not repeated:
+            jump = change if self._still >= STILL else 0.0
+            if change > QUIET or not self._repeated:
+                self._still = 0
+        self._still += repeated
+        self._repeated = repeated
+        level = float(luma.mean()) if float(luma.std()) < FLAT else None
+        if level is not None and self._level is not None and abs(level - self._level) > BRIGHTER:
+            jump = max(change, abs(level - self._level) / 255)
+        self._level = level
+        return jump
+
+    def _forget(self) -> None:
+        self._time = self._level = None
+        self._still, self._repeated = 0, False

@@ -5,14 +5,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
+from av.packet import Packet
 from av.sidedata.sidedata import SideData, Type
 from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
 from av.video.reformatter import Interpolation, VideoReformatter
+from av.video.stream import VideoStream
 
 from ongebd.types import ImageU8
 
@@ -22,6 +25,8 @@ Turn = tuple[bool, bool, bool]
 UPRIGHT: Turn = (False, False, False)
 
 _LONGEST = 4096  # pixels
+_LONGEST_DAMAGE = 10  # seconds; by then even a stream without key frames has refreshed its picture
+_DIFFERENT, _MOST_OF_IT = 20, 0.6  # of 255 levels, and of the picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,54 @@ class RgbMaker:
         if now != self._turned:
             self._turned, self.turn = now, _turn_of(picture)
         return (picture.height, picture.width) if self.turn[0] else (picture.width, picture.height)
+
+
+class Damage:
+    """Which pictures of a source a lost or broken packet has reached: all up to the next sound key frame."""
+
+    def __init__(self) -> None:
+        self._on = False
+        self._heals: int | None = None  # the pts of the key frame that ends it
+        self._since: Fraction | None = None
+
+    def begin(self) -> None:
+        """Something is missing or broken."""
+        self._on, self._heals, self._since = True, None, None
+
+    def in_packet(self, packet: Packet[VideoStream], *, joined: bool) -> None:
+        """The next packet; whether it ends a piece to which another is joined, or begins that."""
+        if packet.is_corrupt and not joined:
+            self.begin()
+        elif self._on and packet.is_keyframe and self._heals is None:
+            self._heals = packet.pts
+
+    def in_picture(self, picture: VideoFrame, time: Fraction, begins: bool) -> bool:
+        """Whether damage has reached the next picture.
+
+        Args:
+            picture: The picture.
+            time: Of the picture, in seconds.
+            begins: Whether an epoch begins with it.
+        """
+        if picture.is_corrupt and not self._on:
+            self.begin()
+        if not self._on:
+            return False
+        self._since = time if self._since is None else self._since
+        if self._heals is None or picture.pts is None:
+            sound = picture.key_frame and not picture.is_corrupt
+        else:
+            sound = picture.pts >= self._heals
+        self._on = not (sound or begins or time - self._since > _LONGEST_DAMAGE)
+        return self._on
+
+
+def changed(before: ImageU8, rgb: ImageU8) -> bool:
+    """Whether most of a damaged picture differs from an earlier one: so it shows something else."""
+    if before.shape != rgb.shape:
+        return True
+    small = [picture[4::8, 4::8].mean(axis=2) for picture in (before, rgb)]
+    return bool((np.abs(small[0] - small[1]) > _DIFFERENT).mean() >= _MOST_OF_IT)
 
 
 def apply_turn(rgb: ImageU8, turn: Turn) -> ImageU8:

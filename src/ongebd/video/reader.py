@@ -20,11 +20,11 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from ongebd.errors import SourceError, a_whole_number
-from ongebd.types import Epoch, Frame
+from ongebd.types import Epoch, Frame, ImageU8
 from ongebd.video.access import Pieces
 from ongebd.video.connecting import Connecting, interruptible
 from ongebd.video.parts import codec_of, is_animated_webp, rest_of
-from ongebd.video.picture import Fit, RgbMaker, Turn, View
+from ongebd.video.picture import Damage, Fit, RgbMaker, Turn, View, changed
 from ongebd.video.source import (
     Source,
     advice,
@@ -48,6 +48,8 @@ _OF_33_BITS = ("mpegts", "mpeg", "hls", "rtsp", "rtp", "sdp")
 
 _GRACE = 0.5
 """Seconds by which no frame may come longer than no byte, so that silence is told as silence."""
+_JOINED = 3
+"""Packets from a gap in the data to the key frame after it, where pieces were joined."""
 _UNREAD = 1 << 18
 """The least bytes behind the last picture that are worth a word."""
 
@@ -101,6 +103,7 @@ class VideoReader:
         duration: Seconds from the first frame to the end of the last one decoded so far.
         decoded: Frames decoded so far, sampled or not.
         damaged: Packets that didn't decode and frames that the decoder flagged as damaged.
+        hidden: Damaged frames that the last good one stands for.
         gaps: Packets around which the container found data missing (or pieces joined).
         broken: Why the source broke off (the network, a device); None if it ended by itself or is damaged.
         cut_off: What a file lacks of what it claims to hold, or how its rest is damaged; None if it is whole.
@@ -135,6 +138,7 @@ class VideoReader:
         self.duration = Fraction(0)
         self.decoded = 0
         self.damaged = 0
+        self.hidden = 0
         self.gaps = 0
         self.broken: str | None = None
         self.cut_off: str | None = None
@@ -144,6 +148,7 @@ class VideoReader:
         self._ended: BaseException | None = None  # the error that ended reading
         self._until = inf  # when waiting for a frame ends
         self._unfit: str | None = None  # why a picture couldn't be resized
+        self._damage = Damage()
         # Of the part that is being read: a picture of a folder, or a video in a file that holds several.
         self._is_open = False
         self._pieces = Pieces()
@@ -226,6 +231,8 @@ class VideoReader:
             notes.append("presentation times are out of order; using decoding times")
         if self.damaged:
             notes.append(f"damaged packets or frames: {self.damaged}; decoded frames: {self.decoded}")
+        if self.hidden:
+            notes.append(f"damaged frames that were not judged: {self.hidden}")
         if self.gaps:
             notes.append(f"missing data or joined pieces in the container: {self.gaps}")
         if self._sampler is not None and self._sampler.shortfall:
@@ -241,6 +248,7 @@ class VideoReader:
 
     def _frames(self) -> Iterator[Frame]:
         index, last_format = 0, None
+        last: tuple[ImageU8, tuple[int, int], ImageU8 | None] | None = None
         self._wait_again()
         for picture in self._pictures():
             tick = self._tick(picture)
@@ -248,7 +256,9 @@ class VideoReader:
             broke, self._break = self._break or tick.broke, None
             if broke is None and last_format is not None and last_format != this_format:
                 broke = "the picture changed from {}x{} {} to {}x{} {}".format(*last_format, *this_format)
+            damaged = self._damage.in_picture(picture, tick.time, broke is not None)
             if broke:
+                last = None
                 self.epochs.append(Epoch(len(self.epochs) + 1, float(tick.time), broke))
                 if self._keep is not None:
                     self._keep.broke(picture.pts, same_picture=this_format == last_format)
@@ -269,6 +279,10 @@ class VideoReader:
                 continue
             if self._keep is not None:
                 self._keep.turn = self._rgb.turn
+            if damaged and last is not None and not changed(last[0], rgb):
+                rgb, size, preview = last
+                self.hidden += 1
+            last = rgb, size, preview
             yield Frame(index, tick.time, rgb, len(self.epochs), pts, self._time_base, size, preview)
             index += 1
             self._wait_again()
@@ -342,7 +356,7 @@ class VideoReader:
                 return
 
     def _pictures_of_part(self) -> Iterator[VideoFrame]:
-        packets = self._container.demux(self._stream)
+        packets = self._looked_ahead(self._container.demux(self._stream))
         while True:
             try:
                 with interruptible(self._connecting.stop, self._until):
@@ -374,6 +388,23 @@ class VideoReader:
             if self._keep is not None:
                 self._keep.add(packet, float(self.duration))
             yield from self._decode(packet)
+
+    def _looked_ahead(self, packets: Iterator[Packet[VideoStream]]) -> Iterator[Packet[VideoStream]]:
+        """The packets. Damage is none where a sound key frame soon follows: there, pieces were joined."""
+        waiting: deque[Packet[VideoStream]] = deque()
+        problem: Exception | None = None
+        try:
+            for packet in packets:
+                waiting.append(packet)
+                joined = packet.is_keyframe and not packet.is_corrupt
+                while waiting and (joined or not waiting[0].is_corrupt or len(waiting) > _JOINED):
+                    self._damage.in_packet(waiting[0], joined=joined)
+                    yield waiting.popleft()
+        except (av.error.FFmpegError, OSError, IndexError) as one:
+            problem = one
+        yield from waiting
+        if problem is not None:
+            raise problem
 
     def _change_codec(self, codec: str) -> None:
         """Decode the packets that follow as another codec."""
@@ -456,6 +487,7 @@ class VideoReader:
             return
         except (av.error.FFmpegError, ValueError):
             self.damaged += 1
+            self._damage.begin()
             return
         for picture in pictures:
             self.decoded += 1

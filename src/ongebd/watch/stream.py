@@ -105,6 +105,7 @@ class WatchedStream:
 
     Attributes:
         history: Its last hour.
+        rate: Frames a second that it is judged at.
         over: Set when no more records will come.
         lags: How many frames' lags fell into each of `LAG_BUCKETS`, and above.
         lag_sum: Seconds, of all frames.
@@ -124,7 +125,7 @@ class WatchedStream:
         self.over = threading.Event()
         self.lags = [0] * (len(LAG_BUCKETS) + 1)
         self.lag_sum = 0.0
-        rate = float(pooled.config.rate())
+        self.rate = rate = float(pooled.config.rate())
         self.history = History(rate)
         self._pooled, self._hub, self._clock, self._stall_after = pooled, hub, clock, stall_after
         # Each field is changed by one thread only; state and reason together, with the lock held, so that
@@ -142,6 +143,7 @@ class WatchedStream:
         self._warnings: dict[str, Warned] = {}  # the newest of each kind
         # Of the pool's thread.
         self._epochs_decided = 0
+        self._newest: deque[_SentFrame] = deque(maxlen=2)  # those with a decision
         self._open: deque[Onset] = deque()
         self._decision_times: deque[float] = deque(maxlen=256)
         # Of the watcher's thread.
@@ -264,9 +266,10 @@ class WatchedStream:
         if decision is not None and not decision.pending:
             sent = self._sent_at(decision.time)
             wall = sent.wall
+            self._newest.append(sent)
             self._publish_point(decision, sent)
             if decision.onset:
-                self._begin_boundary(decision, sent)
+                self._begin_boundary(sent, decision.z)
         if (boundary := result.found) is not None:
             self._end_boundary(boundary, wall)
         if result.ended == "epoch":
@@ -313,7 +316,7 @@ class WatchedStream:
         self.history.add_point(point)
         self._hub.publish(point)
 
-    def _begin_boundary(self, decision: Decision, sent: _SentFrame) -> None:
+    def _begin_boundary(self, sent: _SentFrame, score: float) -> None:
         self._now.boundaries += 1
         number, pictured = self._now.boundaries, sent.picture is not None
         if sent.picture is not None:
@@ -322,7 +325,7 @@ class WatchedStream:
             buffer = io.BytesIO()
             Image.fromarray(sent.picture).save(buffer, "JPEG", quality=82)
             self.history.add_picture(number, buffer.getvalue())
-        onset = Onset(self.key, number, sent.epoch, sent.time, sent.wall, decision.z, pictured)
+        onset = Onset(self.key, number, sent.epoch, sent.time, sent.wall, score, pictured)
         self._open.append(onset)
         self.history.add_onset(onset)
         self._hub.publish(onset)
@@ -330,6 +333,13 @@ class WatchedStream:
             self.clips.cut(onset)
 
     def _end_boundary(self, boundary: Boundary, wall: float) -> None:
+        if (
+            not self._open or self._open[0].time > boundary.onset
+        ):  # seen while its frame stayed, decided before
+            begun = (sent for sent in (*self._newest, *self._sent) if sent.time == boundary.onset)
+            unseen = _SentFrame(self._epochs_decided, boundary.onset, wall, wall, None)
+            self._begin_boundary(next(begun, unseen), boundary.score)
+            self._open.rotate(1)
         onset = self._open.popleft()  # boundaries end in the order of their onsets
         found = Found(self.key, onset.number, onset.epoch, boundary, wall, onset.has_thumbnail)
         self._hub.publish(found)

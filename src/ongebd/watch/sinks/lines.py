@@ -46,6 +46,7 @@ class LineSink(HubSink):
         super().__init__("lines", watcher.hub, kinds, complain, limit=16_384)
         self.reader_gone = threading.Event()
         self._write = write
+        self._streams = watcher.streams
         self._width = max(len(key) for key in watcher.streams)
 
     def handle(self, record: Found | StateChanged | Dropped | Retuned) -> None:
@@ -62,7 +63,9 @@ class LineSink(HubSink):
                 what = f"sensitivity {record.sensitivity:g}"
             case Dropped():
                 frames = f"{record.count} frame{'s' * (record.count != 1)}"
-                what = f"can't keep up: dropped {frames} ({record.total} in all); try --fps 8"
+                rate = self._streams[record.stream].rate
+                fix = "try --fps 8" if rate > 8 else "watch fewer sources"
+                what = f"can't keep up: dropped {frames} ({record.total} in all); {fix}"
         when = datetime.fromtimestamp(record.wall).astimezone().isoformat(" ", "milliseconds")
         mark = "" if isinstance(record, Found) else "# "
         try:
