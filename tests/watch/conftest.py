@@ -144,6 +144,7 @@ def sink_watcher(*, clips: bool = False, picture: bytes | None = None) -> Any:
     missed: list[int] = []
     stream = SimpleNamespace(
         name="Front",
+        rate=24.0,
         status=lambda: SimpleNamespace(frames=7, warnings=()),
         history=SimpleNamespace(picture=lambda number: picture, boundaries=list),
         settle_clip=lambda number, clip=None: clip or missed.append(number),

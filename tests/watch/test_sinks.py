@@ -476,6 +476,13 @@ def test_lines_show_boundaries_states_and_drops(watcher, complaints):
     assert lines[2].endswith("yard  can't keep up: dropped 2 frames (22 in all); try --fps 8")
 
 
+def test_who_cannot_keep_up_at_few_frames_is_not_told_to_take_more(watcher, complaints):
+    lines: list[str] = []
+    watcher.streams["yard"].rate = 8.0
+    play(LineSink(lines.append, watcher, complaints.append), watcher, Dropped("yard", WALL, 1, 1))
+    assert lines[0].endswith("dropped 1 frame (1 in all); watch fewer sources")
+
+
 def test_a_line_that_cannot_be_written_is_counted_and_the_next_is_tried(watcher, complaints):
     left, lines = [OSError(errno.ENOSPC, "No space left on device")], []
 

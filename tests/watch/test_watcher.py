@@ -160,6 +160,17 @@ def test_watching_a_file_finds_what_detect_finds(light_model, make_video, make_s
     assert found
 
 
+def test_a_boundary_seen_while_its_frame_stays_is_told_with_its_picture(make_video, make_scene, tmp_path):
+    pictures = [make_scene(n, 96, 64) for n in (0, 1, 2, 2)]
+    path = make_video(tmp_path / "slides.mkv", pictures, rate=1, pts=[0, 4, 8, 12], options={"g": "1"})
+    watcher = Watcher([str(path)], model=ongebd.load("half-second"))
+    with watcher.hub.subscribe(Found) as told, watcher:
+        assert watcher.join(20)
+    found = [record for record in everything(told) if isinstance(record, Found)]
+    assert [record.boundary.time for record in found] == [4.0, 8.0]
+    assert all(record.has_thumbnail for record in found)
+
+
 def test_a_source_without_frames_is_stalled_and_live_again(light_model):
     hold = threading.Event()
 
