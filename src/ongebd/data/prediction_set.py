@@ -85,9 +85,11 @@ class PredictionSet:
 
         An instance that has its own prediction keeps it. Frame numbers can't be cut, and stay.
         """
+        if labels.dataset != "tapos" or self.unit == "frames":
+            return self
         match = match_ids(self.videos, labels.videos, id_pattern)
         cut, _ = instances_in(match.unknown, labels, match.label_of.values(), id_pattern)
-        if not cut or self.unit == "frames":
+        if not cut:
             return self
         whole = {part.video for part in cut.values()}
         videos = {name: video for name, video in self.videos.items() if name not in whole}

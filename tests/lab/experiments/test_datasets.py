@@ -172,7 +172,7 @@ def test_a_list_of_ids_chooses_the_test_videos(add: Callable[..., Path], tmp_pat
     assert len(found.training.labels) == TRAINING
     assert found.test.key != whole.test.key
     assert "only those in ids.csv" in chosen.about
-    assert found.unlike == ("2 videos of ids.csv",)
+    assert (found.name, found.unlike) == ("Kinetics-GEBD, 2 videos of ids.csv", ("2 videos of ids.csv",))
     (tmp_path / "ids.csv").write_text("id\nelsewhere\n")
     with pytest.raises(MissingDataError, match="none of its 1 ids is in the labels"):
         Chosen(source, tmp_path / "ids.csv").get("kinetics")
@@ -184,6 +184,7 @@ def test_features_of_another_backbone_or_rate_never_stand_beside_printed_values_
     data = add("features", "efficientnet_lite0@7")
     found = DataFolder(data).get("kinetics")
     assert found.unlike == ("features of efficientnet_lite0, not of ResNet-50",)
+    assert found.name == "Kinetics-GEBD with features of efficientnet_lite0, not of ResNet-50"
     about = "features of efficientnet_lite0@7 at 24 frames a second; labels test.json, sha256 "
     assert about in found.test.about
     store = data / "kinetics-gebd" / "features" / "store.json"

@@ -150,8 +150,10 @@ class DataFolder:
         if name in TSN and not backbone.startswith(name):
             raise ConfigError(f"{path}: has features of {backbone}, not of {name}; make it with `{command}`")
         test = _part(path, "test", _RULES[name], shown)
-        ours = name not in TSN and not backbone.startswith("resnet50@")
-        unlike = (f"features of {backbone.split('@')[0]}, not of ResNet-50",) if ours else ()
+        unlike: tuple[str, ...] = ()
+        if name not in TSN and not backbone.startswith("resnet50@"):
+            unlike = (f"features of {backbone.split('@')[0]}, not of ResNet-50",)
+            shown += f" with {unlike[0]}"
         training = test if name == "inria" else _part(path, "train", _RULES[name], shown)
         return DataSet(shown, training, test, unlike)
 

@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ongebd.baselines.methods import METHODS
 from ongebd.data.numbers import videos as count_of
 from ongebd.errors import OngebdError
 from ongebd.lab.evaluation.comparison import Comparison
@@ -21,7 +20,6 @@ from ongebd.lab.experiments.scales import Scale
 from ongebd.lab.experiments.scores import SCORES, Limit, Measured, Resampled, compared, count, limits
 from ongebd.lab.experiments.scoring import FrameScores, Scoring, Shared, decide, watch
 from ongebd.lab.experiments.speed import bench, speed_values
-from ongebd.lab.training.config import ESTIMATOR
 
 
 @dataclass(frozen=True)
@@ -130,9 +128,10 @@ class Runner:
             return TableResult(experiment, missing=str(problem))
         return self._scored(experiment, *sets)
 
-    def deviations(self) -> str:
-        """What in the trainings isn't the paper's or its authors', for the head of the report."""
-        methods = dict.fromkeys((ESTIMATOR, *METHODS))
+    def deviations(self, experiments: Sequence[Experiment]) -> str:
+        """What in their trainings isn't the paper's or a baseline's authors', for the head of the report."""
+        rows = (row for experiment in experiments for row in experiment.rows if row.kind == "trained")
+        methods = dict.fromkeys(row.method for row in rows)
         each = [f"{method}: {text}" for method in methods if (text := self._scoring.deviations(method))]
         return "; ".join(each)
 

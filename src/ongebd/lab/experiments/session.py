@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from ongebd.data.labels import read_ids
+from ongebd.data.numbers import videos as count_of
 from ongebd.errors import ConfigError, LabelError
 from ongebd.lab.experiments.cache import Cache
 from ongebd.lab.experiments.catalogue import EXPERIMENTS
@@ -65,7 +66,7 @@ def run_experiments(
     tables = [runner.table(experiment) for experiment in experiments]
     figures = draw(runner, tables, out)
     about = source.about
-    if deviations := runner.deviations():
+    if deviations := runner.deviations(experiments):
         about += f" Settings that are not the paper's or the authors' of a baseline: {deviations}."
     report = Report(tables, scale, about, runner.device, command, figures)
     failures = [line for table in tables for line in table.failures]
@@ -88,8 +89,9 @@ class Chosen:
             labels = data.test.labels.restrict(self._ids, self._file.name)
         except LabelError as problem:
             raise MissingDataError(f"{data.name}: {problem}") from None
-        unlike = (*data.unlike, f"{len(labels)} videos of {self._file.name}")
-        return replace(data, test=replace(data.test, labels=labels), unlike=unlike)
+        some = f"{count_of(len(labels))} of {self._file.name}"
+        name, unlike = f"{data.name}, {some}", (*data.unlike, some)
+        return replace(data, name=name, test=replace(data.test, labels=labels), unlike=unlike)
 
 
 def chosen(names: Sequence[str]) -> list[Experiment]:
