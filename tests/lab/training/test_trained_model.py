@@ -158,7 +158,7 @@ def test_a_model_trained_as_the_paper_says_decides_as_it_says_and_only_at_its_ra
         wanted = len(queue) >= 8 and errors[place] - np.mean(queue) > 1.5 * np.std(queue)
         assert decision.is_boundary == wanted
     assert sum(decision.is_boundary for decision in found) > 1
-    line = r"model was trained at 24 frames a second, not 6: leave fps out, or train another model"
+    line = r"was trained at 24 frames a second, not 6: leave fps out, or train another model"
     with pytest.raises(ConfigError, match=line):
         model.stream(fps=6.0)
 

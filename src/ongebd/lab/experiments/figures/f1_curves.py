@@ -33,7 +33,7 @@ PANELS = {
     f"allowed delay (s), at ±{DELAY_TOLERANCE:g} s": (*DELAY_COLUMNS, f"absolute {DELAY_TOLERANCE:g}"),
 }
 """The columns of each panel by the title of its x axis, drawn at equal distances."""
-LEFT_OUT = ("ESTimator, τ = 1.5", "persistence, untrained")  # so that lines can be told apart
+LEFT_OUT = ("ESTimator, τ chosen", "persistence, untrained")  # so that lines can be told apart
 
 HEIGHT = 2.5  # inches
 DODGE = 0.009  # between neighbouring methods, as a share of the axis
