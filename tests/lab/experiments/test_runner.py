@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 
 from ongebd.data.label_set import LabelSet  # noqa: E402
+from ongebd.data.labelled import label_videos  # noqa: E402
 from ongebd.errors import FeatureError  # noqa: E402
 from ongebd.features.store import FeatureStore  # noqa: E402
 from ongebd.lab.experiments import scoring  # noqa: E402
@@ -274,3 +275,11 @@ def test_speed_and_cost_stand_beside_the_f1_of_the_same_methods(
     assert row.cells["overall"].value == 5.0
     assert (row.printed["average"], row.printed["overall"]) == (0.748, 96.3)
     assert "measured on a processor, today" in " ".join(notes_of(table))
+
+
+def test_videos_of_fewer_frames_a_second_are_counted(material: Made) -> None:
+    found = label_videos(FeatureStore.open(material.set.test.store), material.set.test.labels).videos
+    assert slower(found, 24.0) == ""
+    half = replace(found[0], times=found[0].times * 2)
+    still = replace(found[1], times=found[1].times * 0)
+    assert slower([half, still, *found[2:]], 24.0) == "1 video of fewer frames a second, down to 12"

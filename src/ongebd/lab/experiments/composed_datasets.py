@@ -68,8 +68,10 @@ class ComposedDataSets:
             return Part(store, labels.restrict(ids, f"the part {name}"), files)
 
         shown = f"composites at {_FPS[name]:g} frames a second, in place of {PAPER_SETS[name]}"
-        unlike = (f"composites, not {PAPER_SETS[name]}", f"features of {self._backbone}")
-        return DataSet(shown, part("test" if name == "inria" else "train"), part("test"), unlike)
+        unlike = [f"composites, not {PAPER_SETS[name]}"]
+        if self._backbone != "resnet50":
+            unlike.append(f"features of {self._backbone}, not of ResNet-50")
+        return DataSet(shown, part("test" if name == "inria" else "train"), part("test"), tuple(unlike))
 
     def _config(self, name: SetName) -> ComposeConfig:
         """Kinetics and TAPOS are the same videos at two rates; INRIA's use clips that did not train."""

@@ -9,6 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ongebd.data.labelled import LabelledVideo
 from ongebd.data.numbers import videos as count_of
 from ongebd.errors import OngebdError
 from ongebd.lab.evaluation.comparison import Comparison
@@ -218,7 +221,7 @@ class Runner:
             boundaries=sum(len(rows[0]) for rows in comparison.annotators) if comparison else 0,
             seeds=self._scale.seeds,
             unlike=tuple(unlike),
-            notes=(data.test.about, *notes),
+            notes=(data.test.about, *dict.fromkeys(notes)),
         )
 
     def _row(
@@ -237,7 +240,8 @@ class Runner:
             thresholds.append(threshold)
             if scores.memory:
                 cells["vram-gb"] = Measured(scores.memory / 1e9)
-        return replace(result, thresholds=tuple(thresholds), cells=cells), comparisons, ()
+        notes = [slow] if (slow := slower(scores.test[0], scores.fps)) else []
+        return replace(result, thresholds=tuple(thresholds), cells=cells), comparisons, notes
 
     def _speed(self, experiment: Experiment) -> TableResult:
         repeats, seconds = (1, 0.1) if self._scale.name == "tiny" else (3, 0.5)
@@ -263,3 +267,10 @@ class Runner:
             f" the machine before: {load}"
         )
         return replace(scored, rows=tuple(rows), notes=(*scored.notes, note))
+
+
+def slower(videos: Sequence[LabelledVideo], fps: float) -> str:
+    """How many videos have fewer frames a second than a store's rate, in words; empty if none has."""
+    rates = [(len(video) - 1) / span for video in videos if len(video) and (span := np.ptp(video.times)) > 0]
+    slow = [rate for rate in rates if rate < 0.9 * fps]
+    return f"{count_of(len(slow))} of fewer frames a second, down to {min(slow):.3g}" if slow else ""

@@ -90,8 +90,8 @@ class Chosen:
         except LabelError as problem:
             raise MissingDataError(f"{data.name}: {problem}") from None
         some = f"{count_of(len(labels))} of {self._file.name}"
-        name, unlike = f"{data.name}, {some}", (*data.unlike, some)
-        return replace(data, name=name, test=replace(data.test, labels=labels), unlike=unlike)
+        shown, unlike = f"{data.name}, {some}", (*data.unlike, some)
+        return replace(data, name=shown, test=replace(data.test, labels=labels), unlike=unlike)
 
 
 def chosen(names: Sequence[str]) -> list[Experiment]:
