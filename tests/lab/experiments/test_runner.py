@@ -19,7 +19,7 @@ from ongebd.lab.experiments.cache import Cache  # noqa: E402
 from ongebd.lab.experiments.catalogue import EXPERIMENTS  # noqa: E402
 from ongebd.lab.experiments.datasets import DataSet, MissingDataError, Part  # noqa: E402
 from ongebd.lab.experiments.report import Report  # noqa: E402
-from ongebd.lab.experiments.runner import Runner, Step  # noqa: E402
+from ongebd.lab.experiments.runner import Runner, Step, slower  # noqa: E402
 from ongebd.lab.experiments.scales import scale_of  # noqa: E402
 from ongebd.lab.experiments.tables import notes_of, tables_of  # noqa: E402
 from ongebd.types import Boundary  # noqa: E402
