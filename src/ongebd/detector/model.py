@@ -33,7 +33,6 @@ class Model:
         method: Makes a stream's anticipator or scorer.
         error: The error of an anticipator.
         threshold_at: From a sensitivity to the threshold of the head, where there is such a table.
-        learned: Whether it was trained, so that it suits one backbone and one rate.
         one_rate: Whether it only works at the fps of its defaults, those of the features that trained it.
         offline: Whether it sees the whole video before it decides, and so takes no stream.
     """
@@ -45,7 +44,6 @@ class Model:
     method: Method
     error: ErrorFunction = cosine_error
     threshold_at: Callable[[float], float] | None = None
-    learned: bool = True
     one_rate: bool = False
     offline: bool = False
     _loading: Callable[[], Model] | None = field(default=None, init=False, repr=False, compare=False)

@@ -124,9 +124,9 @@ def _named(
     if argument is not None or recipe.extra is not None or recipe.trained_on is not None:
         recipe.method(recipe.defaults, argument, device)  # raises now for what can't be made later
     backbone = recipe.pictures or backbones.get(recipe.backbone_name, threads=threads)
-    learned = recipe.parameters > 0 or recipe.pictures is not None
     if given is not None:
-        if learned and given.identity != backbone.identity:
+        any_features = recipe.pictures is None and not recipe.parameters  # nothing was learned from them
+        if not any_features and given.identity != backbone.identity:
             raise ConfigError(f"{kind} looks at {backbone.identity}, not at {given.identity}")
         backbone = given
     return Model(
@@ -136,6 +136,5 @@ def _named(
         recipe.defaults,
         lambda config: recipe.method(config, argument, device),
         threshold_at=recipe.threshold_at,
-        learned=learned,
         offline=recipe.offline,
     )

@@ -36,22 +36,16 @@ def load_for(store: FeatureStore, name: str, device: str = "cpu") -> Model:
 
 
 def check_rate(store: FeatureStore, model: Model, settings: StreamConfig) -> None:
-    """Refuse a store that wasn't sampled at the model's rate.
+    """Refuse a store that wasn't sampled at the rate of a stream's settings.
 
     Raises:
-        ConfigError: The rates differ. A method that learned nothing can be set to the store's.
+        ConfigError: The rates differ.
     """
-    fixed = model.learned and model.defaults.rate() != settings.rate()
-    wanted = model.defaults if fixed else settings
-    if float(wanted.rate()) != store.fps:
-        advice = (
-            f"make a store with: ongebd extract … --fps {wanted.fps:g}"
-            if model.learned
-            else f"add --fps {store.fps:g}"
-        )
+    if float(settings.rate()) != store.fps:
+        another = f"make a store with: ongebd extract … --fps {settings.fps:g}"
         raise ConfigError(
-            f"{store.path}: has {store.fps:g} frames a second, but {model.name} looks at {wanted.fps:g};"
-            f" {advice}"
+            f"{store.path}: has {store.fps:g} frames a second, but {model.name} looks at {settings.fps:g};"
+            f" {another if model.one_rate else f'add --fps {store.fps:g}'}"
         )
 
 

@@ -75,6 +75,13 @@ def test_evaluate_finds_every_video_under_its_id(store: Path, tmp_path: Path) ->
     assert main(["detect", *map(str, arguments)]) == 0, "its own results are overwritten"
 
 
+def test_an_offline_system_sees_each_video_whole(store: Path) -> None:
+    opened = FeatureStore.open(store)
+    model = load_for(opened, "pa")
+    found = [b for name in opened.ids() for b in stored_boundaries(opened[name], model, model.configured())]
+    assert found
+
+
 @pytest.mark.parametrize("method", ["window-mean", "persistence", "predictability"])
 def test_it_is_the_stream_to_the_bit(store: Path, method: str) -> None:
     opened = FeatureStore.open(store)
@@ -147,9 +154,8 @@ def test_what_does_not_fit_the_store_is_told_in_one_line(
     about = trained / "model" / "ongebd.json"
     text = about.read_text()
     about.write_text(text.replace('"fps": 24.0', '"fps": 6.0'))
-    for more in ([], ["--fps", 24]):
-        shown = refusal(capsys, *model, *more)
-        assert "has 24 frames a second, but mine looks at 6; make a store with" in shown
+    assert "has 24 frames a second, but mine looks at 6; make a store with" in refusal(capsys, *model)
+    assert "mine was trained at 6 frames a second, not 24" in refusal(capsys, *model, "--fps", 24)
     about.write_text(text.replace(BACKBONE, "net@4567"))
     assert "trained on features of net@4567, but these are of net@0123" in refusal(capsys, *model)
     about.write_text(text)
