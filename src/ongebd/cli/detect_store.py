@@ -13,7 +13,7 @@ from ongebd import __version__
 from ongebd.cli.terminal import Progress, counted, span
 from ongebd.common.processes import side_by_side
 from ongebd.detector import Model, StreamConfig
-from ongebd.detector.stored import check_rate, load_for, stored_boundaries
+from ongebd.detector.stored import check_rate, detect_stored, load_for
 from ongebd.errors import ConfigError, FeatureError
 from ongebd.features.store import FeatureStore
 from ongebd.output import RunEnd, RunHeader, open_writers, output_stems
@@ -109,7 +109,7 @@ def _together(store: FeatureStore, model: Model, settings: StreamConfig, ids: Se
     found: list[Found] = []
     for video_id in ids:
         try:
-            found.append(stored_boundaries(store[video_id], model, settings))
+            found.append(detect_stored(store[video_id], model, settings)[0])
         except FeatureError as problem:
             found.append(str(problem))
     return found

@@ -7,7 +7,7 @@ frames in one call (`anticipate_run`, `probabilities`), its scores differ by rou
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,8 @@ from ongebd.detector.detector import OnlineDetector
 from ongebd.detector.model import Model
 from ongebd.detector.models import load
 from ongebd.errors import ConfigError
-from ongebd.features.store import FeatureStore, StoredVideo
-from ongebd.types import Boundary, Feature
+from ongebd.features.store import FeatureStore
+from ongebd.types import Boundary, Decision, Feature
 
 _LONGEST = 8192  # frames that a network takes in one call; a longer stretch goes frame by frame
 
@@ -49,8 +49,26 @@ def check_rate(store: FeatureStore, model: Model, settings: StreamConfig) -> Non
         )
 
 
-def stored_boundaries(video: StoredVideo, model: Model, settings: StreamConfig) -> list[Boundary]:
-    """The boundaries of one video, in the order in which they are decided.
+class Stored(Protocol):
+    """A `StoredVideo`, or a part of one."""
+
+    @property
+    def features(self) -> npt.NDArray[np.float16]:
+        """(T, D)."""
+
+    @property
+    def times(self) -> npt.NDArray[np.float64]:
+        """Seconds, (T,)."""
+
+    @property
+    def epochs(self) -> npt.NDArray[np.int32]:
+        """How often the clock had broken before each frame, (T,)."""
+
+
+def detect_stored(
+    video: Stored, model: Model, settings: StreamConfig
+) -> tuple[list[Boundary], list[Decision]]:
+    """The boundaries of one video, in the order in which they are decided, and the decisions on its frames.
 
     Args:
         video: Its features.
@@ -66,16 +84,25 @@ def stored_boundaries(video: StoredVideo, model: Model, settings: StreamConfig) 
     if scores is not None:
         method = _Known(method.name, scores)
     detector = OnlineDetector(model.backbone, method, settings, model.error)
-    found: list[Boundary | None] = []
+    boundaries: list[Boundary] = []
+    decisions: list[Decision] = []
     for first, end in stretches(video.epochs):
         if first:
             detector.new_epoch()
         for feature, time in zip(features[first:end], video.times[first:end].tolist(), strict=True):
-            found.append(detector.update_feature(feature, time).boundary)
-        found += [decision.boundary for decision in detector.drain()]
+            _take(detector.update_feature(feature, time), boundaries, decisions)
+        for decision in detector.drain():
+            _take(decision, boundaries, decisions)
         while (boundary := detector.flush()) is not None:
-            found.append(boundary)
-    return [boundary for boundary in found if boundary is not None]
+            boundaries.append(boundary)
+    return boundaries, decisions
+
+
+def _take(decision: Decision, boundaries: list[Boundary], decisions: list[Decision]) -> None:
+    if not decision.pending:
+        decisions.append(decision)
+    if decision.boundary is not None:
+        boundaries.append(decision.boundary)
 
 
 def _scores(

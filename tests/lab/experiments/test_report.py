@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("torch", reason="the extra `train` is not installed")
 
 from ongebd.data.label_set import VideoLabels
+from ongebd.features.store import FeatureStore
 from ongebd.lab.experiments import pictures
 from ongebd.lab.experiments.catalogue import EXPERIMENTS
 from ongebd.lab.experiments.report import Report
@@ -124,16 +125,24 @@ def test_tables_of_an_earlier_run_go_and_what_a_user_made_or_changed_stays(tmp_p
 
 
 def test_the_four_test_videos_with_most_boundaries_are_drawn_by_both_methods(
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labels = {f"v{n}": VideoLabels(f"v{n}", 9.0, (np.arange(n % 7, dtype=np.float64),)) for n in range(9)}
     files = {name: Path(name) for name in labels if name != "v6"}
-    part = SimpleNamespace(files=files, labels=SimpleNamespace(videos=labels))
-    runner: Any = SimpleNamespace(test_part=lambda _: part, model=lambda _, row: Path(row.method))
-    monkeypatch.setattr(pictures, "load", lambda folder: folder)
-    monkeypatch.setattr(pictures, "trace", lambda file, model, name: (str(file), model, name))
+    with FeatureStore.create(tmp_path / "store", backbone="made", dim=3, fps=24) as store:
+        for name in labels:
+            store.add(name, np.random.default_rng(0).random((5, 3)), np.arange(5), np.zeros(5), 9.0, name)
+    part = SimpleNamespace(files=files, labels=SimpleNamespace(videos=labels), store=store.path)
+    features = SimpleNamespace(test=([store[name] for name in labels if name != "v5"], []))
+    models = {"estimator": "window-mean", "testra": "persistence"}
+    runner: Any = SimpleNamespace(
+        test_part=lambda _: part,
+        model=lambda _, row: models[row.method],
+        frame_scores=lambda *_: features,
+    )
     monkeypatch.setattr(pictures, "qualitative", lambda scenes: scenes)
     scenes: Any = pictures.videos(runner, made("online-tapos"))
-    assert [str(scene.video) for scene in scenes] == ["v5", "v4", "v3", "v2"]
-    assert scenes[0].traces == [("v5", "estimator", "ESTimator"), ("v5", "testra", "TeSTra-BC")]
-    assert scenes[0].labels is labels["v5"]
+    assert [str(scene.video) for scene in scenes] == ["v4", "v3", "v2", "v1"]
+    assert [trace.name for trace in scenes[0].traces] == ["ESTimator", "TeSTra-BC"]
+    assert [len(trace.score) for trace in scenes[0].traces] == [5, 5]
+    assert scenes[0].labels is labels["v4"]

@@ -14,7 +14,7 @@ import ongebd
 from ongebd.cli import detect_store as command
 from ongebd.cli import main
 from ongebd.data import read_predictions
-from ongebd.detector.stored import load_for, stored_boundaries
+from ongebd.detector.stored import detect_stored, load_for
 from ongebd.features import FeatureStore
 from synthetic import SyntheticConfig, make_synthetic
 
@@ -78,7 +78,7 @@ def test_evaluate_finds_every_video_under_its_id(store: Path, tmp_path: Path) ->
 def test_an_offline_system_sees_each_video_whole(store: Path) -> None:
     opened = FeatureStore.open(store)
     model = load_for(opened, "pa")
-    found = [b for name in opened.ids() for b in stored_boundaries(opened[name], model, model.configured())]
+    found = [b for name in opened.ids() for b in detect_stored(opened[name], model, model.configured())[0]]
     assert found
 
 
@@ -96,8 +96,9 @@ def test_it_is_the_stream_to_the_bit(store: Path, method: str) -> None:
     wanted += [decision.boundary for decision in stream.drain()]
     while (last := stream.flush()) is not None:
         wanted.append(last)
-    found = stored_boundaries(video, model, model.configured())
+    found, decisions = detect_stored(video, model, model.configured())
     assert found == [boundary for boundary in wanted if boundary is not None]
+    assert [decision.time for decision in decisions] == video.times.tolist()
     assert found
 
 
@@ -105,7 +106,7 @@ def test_a_trained_model_scores_many_frames_in_one_call(store: Path, trained: Pa
     opened = FeatureStore.open(store)
     many = load_for(opened, str(trained / "model"))
     settings = many.configured(tau=0.8)
-    found = [b for name in opened.ids() for b in stored_boundaries(opened[name], many, settings)]
+    found = [b for name in opened.ids() for b in detect_stored(opened[name], many, settings)[0]]
     one = ongebd.load(str(trained / "model"), backbone=many.backbone)
     assert hasattr(one.method(settings), "anticipate_run")
     wanted = []

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from ongebd.detector import load
+from ongebd.detector.stored import detect_stored, load_for
 from ongebd.errors import os_errors
+from ongebd.features.store import FeatureStore
 from ongebd.lab.experiments.figures.error_histograms import error_histograms
 from ongebd.lab.experiments.figures.f1_curves import f1_curves
 from ongebd.lab.experiments.figures.qualitative import Scene, qualitative
 from ongebd.lab.experiments.figures.style import save
-from ongebd.lab.experiments.figures.tracing import trace
+from ongebd.lab.experiments.figures.tracing import traced
 from ongebd.lab.experiments.runner import Runner, TableResult
 
 _SCENES = 4  # as in the paper's appendix
@@ -71,22 +72,22 @@ def videos(runner: Runner, table: TableResult) -> Figure | None:
     """The test videos with most boundaries, by ESTimator and TeSTra-BC as in the paper."""
     part = runner.test_part(table.experiment)
     files = {name: part.files[name] for name in part.labels.videos if name in part.files}
-    models = {}
+    models, features = {}, {}
     for name in ("ESTimator", "TeSTra-BC"):
         rows = [row.row for row in table.rows if row.row.name == name and row.cells]
         folder = runner.model(table.experiment, rows[0]) if rows else None
         if folder is not None:
-            models[name] = load(str(folder))
-    if not models or not files:
+            models[name] = load_for(FeatureStore.open(part.store), str(folder))
+            features = {each.id: each for each in runner.frame_scores(table.experiment, rows[0]).test[0]}
+    there = [name for name in files if name in features]
+    if not models or not there:
         return None
-    many = sorted(files, key=lambda name: -len(part.labels.videos[name].boundaries[0]))[:_SCENES]
-    return qualitative(
-        [
-            Scene(
-                files[name],
-                part.labels.videos[name],
-                [trace(files[name], model, method) for method, model in models.items()],
-            )
-            for name in many
+    scenes = []
+    for name in sorted(there, key=lambda name: -len(part.labels.videos[name].boundaries[0]))[:_SCENES]:
+        labels = part.labels.videos[name]
+        traces = [
+            traced(*detect_stored(features[name], model, model.configured()), labels.duration, model, method)
+            for method, model in models.items()
         ]
-    )
+        scenes.append(Scene(files[name], labels, traces))
+    return qualitative(scenes)

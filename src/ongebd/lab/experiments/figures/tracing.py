@@ -13,7 +13,7 @@ from ongebd.data.numbers import FloatArray
 from ongebd.detector import Model, detect
 from ongebd.detector.judge import OBD
 from ongebd.errors import SourceError
-from ongebd.types import ImageU8
+from ongebd.types import Boundary, Decision, ImageU8
 from ongebd.video import VideoReader
 
 
@@ -47,7 +47,18 @@ def trace(video: Path | str, model: Model, name: str | None = None) -> MethodTra
         SourceError: The video can't be read.
     """
     found = detect(video, model)
-    rows = [(each.time, each.error, each.threshold, each.ready) for each in found.decisions]
+    return traced(found.boundaries, found.decisions, found.duration, model, name)
+
+
+def traced(
+    boundaries: Sequence[Boundary],
+    decisions: Sequence[Decision],
+    duration: float,
+    model: Model,
+    name: str | None = None,
+) -> MethodTrace:
+    """The trace of what a method found in a video of a duration in seconds."""
+    rows = [(each.time, each.error, each.threshold, each.ready) for each in decisions]
     time, score, threshold, ready = np.array(rows, np.float64).reshape(-1, 4).T
     return MethodTrace(
         printable(public_name(model.name)) if name is None else name,
@@ -55,8 +66,8 @@ def trace(video: Path | str, model: Model, name: str | None = None) -> MethodTra
         time,
         score,
         np.where(ready > 0, threshold, np.nan),
-        np.array([boundary.time for boundary in found.boundaries], np.float64),
-        found.duration,
+        np.array([boundary.time for boundary in boundaries], np.float64),
+        duration,
     )
 
 
