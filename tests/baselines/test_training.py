@@ -69,6 +69,7 @@ def test_what_is_trained_streams_as_it_was_validated(method: str, tmp_path: Path
     model = load(f"{method}:{tmp_path / 'out' / 'model'}")
     settings = model.configured()
     assert (settings.head, settings.threshold) == ("threshold", own.threshold)
+    assert settings.min_gap == 0  # the authors have none
     videos = dataset.validation
     scores = task_of(config).scores(result.model, videos, DeviceFeatures(videos, CPU))
     predicted = predictions_at(judge(videos, scores, settings, obd=False), own.threshold, settings)

@@ -222,6 +222,12 @@ def test_test_videos_that_are_missing_count_as_missed_and_are_named(
     assert "4 videos of 8 missing from EST+REST+OBD: all boundaries in them count as missed" in text
     assert "**Not comparable with the printed values:** 4 videos missing; trained at scale tiny." in text
 
+    training = material.set.training
+    more = {**training.labels.videos, **absent}
+    lacking.set = replace(material.set, training=replace(training, labels=replace(labels, videos=more)))
+    table = Runner(lacking, SCALE, Cache(work), "cpu").table(experiment)  # type: ignore[arg-type]
+    assert table.unlike == ("4 videos of the training set missing", "trained at scale tiny")
+
 
 def test_one_file_that_is_missing_or_broken_is_a_miss_and_its_row_stands(
     material: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -176,6 +176,7 @@ class Runner:
         comparison: Comparison | None = None
         notes: list[str] = []
         absent: dict[int, list[str]] = {}
+        lacking = 0
         for row in experiment.rows:
             result = RowResult(row, printed=experiment.printed_values(row))
             if row.kind != "printed":
@@ -184,6 +185,8 @@ class Runner:
                     notes += said
                     counts[row.name] = [count(each) for each in compared_seeds]
                     comparison = comparison or compared_seeds[-1]
+                    if row.kind == "trained":
+                        lacking = self._scores_of(row, 0, trained_on, data).lacking
                     if missing := compared_seeds[-1].missing:
                         absent.setdefault(missing, []).append(row.name)
                 except MissingDataError as problem:
@@ -198,6 +201,8 @@ class Runner:
             for missing, names in absent.items()
         ]
         unlike = [*data.unlike, *(f"{count_of(missing)} missing" for missing in absent)]
+        if lacking:
+            unlike.append(f"{count_of(lacking)} of the training set missing")
         if any(self._scoring.deviations(row.method) for row in experiment.rows if row.kind == "trained"):
             unlike.append(f"trained at scale {self._scale.name}")
         best: dict[str, str] = {}

@@ -51,13 +51,15 @@ Shared = dict[Any, Any]
 class FrameScores:
     """Errors or probabilities: for the validation and the test videos, a score for each of their frames.
 
-    `memory` is what the training took on the GPU, bytes, if there was one.
+    `memory` is what the training took on the GPU, bytes, if there was one; `lacking` counts the training set's
+    labelled videos without features.
     """
 
     validation: tuple[list[LabelledVideo], list[FloatArray]]
     test: tuple[list[LabelledVideo], list[FloatArray]]
     fps: float
     memory: int | None
+    lacking: int
 
 
 class Scoring:
@@ -133,7 +135,8 @@ class Scoring:
         entry = self._cache.get("errors", key, make)
         with np.load(entry / "errors.npz") as kept:
             validation, test = ((videos, _split(kept[part], videos)) for part, videos in parts.items())
-        return FrameScores(validation, test, dataset.fps, self._cache.facts(entry).get("memory"))
+        lacking = len(dataset.labels) - len(dataset.training) - len(dataset.validation)
+        return FrameScores(validation, test, dataset.fps, self._cache.facts(entry).get("memory"), lacking)
 
     def _train(
         self, config: TrainConfig, out: Path, dataset: Dataset, parts: Mapping[str, list[LabelledVideo]]
