@@ -51,8 +51,8 @@ Shared = dict[Any, Any]
 class FrameScores:
     """Errors or probabilities: for the validation and the test videos, a score for each of their frames.
 
-    `memory` is what the training took on the GPU, bytes, if there was one; `lacking` counts the training set's
-    labelled videos without features.
+    `memory` is what the training took on the GPU, bytes, if there was one. `lacking` counts the labelled
+    videos of the training set that have no features.
     """
 
     validation: tuple[list[LabelledVideo], list[FloatArray]]
