@@ -7,7 +7,18 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ongebd.detector import Model, OnlineDetector, StreamConfig, detect, load
-    from ongebd.errors import ConfigError, FeatureError, LabelError, OngebdError, SourceError
+    from ongebd.errors import (
+        ClusterError,
+        ConfigError,
+        FeatureError,
+        FrameError,
+        LabelError,
+        MissingDataError,
+        MissingExtraError,
+        OngebdError,
+        SourceError,
+        StoreError,
+    )
     from ongebd.estimator.discriminator import BoundaryDiscriminator
     from ongebd.pool import StreamPool
     from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
@@ -29,24 +40,34 @@ _HOMES = {
     "OngebdError": "ongebd.errors",
     "SourceError": "ongebd.errors",
     "FeatureError": "ongebd.errors",
+    "FrameError": "ongebd.errors",
     "ConfigError": "ongebd.errors",
     "LabelError": "ongebd.errors",
+    "StoreError": "ongebd.errors",
+    "MissingDataError": "ongebd.errors",
+    "MissingExtraError": "ongebd.errors",
+    "ClusterError": "ongebd.errors",
 }
 
 __all__ = [
     "Boundary",
     "BoundaryDiscriminator",
+    "ClusterError",
     "ConfigError",
     "Decision",
     "Detection",
     "Epoch",
     "FeatureError",
     "Frame",
+    "FrameError",
     "LabelError",
+    "MissingDataError",
+    "MissingExtraError",
     "Model",
     "OngebdError",
     "OnlineDetector",
     "SourceError",
+    "StoreError",
     "StreamConfig",
     "StreamPool",
     "detect",

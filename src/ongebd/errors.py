@@ -33,6 +33,10 @@ class FeatureError(OngebdError):
     """A feature that is NaN, infinite, or of norm zero."""
 
 
+class FrameError(FeatureError, ValueError):
+    """A picture of the wrong type or shape."""
+
+
 class ConfigError(OngebdError, ValueError):
     """A setting outside its range, or an unknown name."""
 
@@ -45,6 +49,10 @@ class StoreError(OngebdError):
     """A feature store that can't be read or written, or would mix different features."""
 
 
+class MissingDataError(OngebdError):
+    """Data that isn't there. Tables and rows that need it are left out with this reason."""
+
+
 class ClusterError(OngebdError):
     """A cluster that can't be reached, or whose machines can't do the work."""
 
@@ -53,13 +61,14 @@ class MissingExtraError(OngebdError, ImportError):
     """An optional extra is needed and not installed."""
 
     @classmethod
-    def of(cls, module: str | None, extra: str) -> Self:
+    def of(cls, module: str | None, extra: str | None) -> Self:
         """The error for a missing module, with the command that installs it."""
-        return cls(f'{module} is not installed: pip install "ongebd[{extra}]"', name=module)
+        what = module if extra is None else f'"ongebd[{extra}]"'
+        return cls(f"{module} is not installed: pip install {what}", name=module)
 
 
-def import_extra(module: str, extra: str) -> Any:
-    """A module that needs an optional extra.
+def import_extra(module: str, extra: str | None) -> Any:
+    """A module that needs an optional extra; None: no extra of ours brings it.
 
     Raises:
         MissingExtraError: It, or a module that it imports, is not installed.

@@ -32,12 +32,12 @@ class Frame:
 
     index: int
     time: Fraction
-    rgb: ImageU8
+    rgb: ImageU8 = field(repr=False)
     epoch: int = 0
     pts: int | None = None
     time_base: Fraction = Fraction(1)
     size: tuple[int, int] | None = None
-    preview: ImageU8 | None = None
+    preview: ImageU8 | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ongebd import backbones
-from ongebd.backbones import FrameError
-from ongebd.errors import FeatureError, OngebdError
+from ongebd.errors import FeatureError, FrameError, OngebdError
 from ongebd.video.picture import fit_short_side
 
 BACKBONE = backbones.get()

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from ongebd import backbones
-from ongebd.backbones import FrameError
 from ongebd.backbones.onnx_backbone import OnnxBackbone
+from ongebd.errors import FrameError
 
 ROOT = Path(__file__).resolve().parents[2]
 WEIGHTS = ROOT / "src" / "ongebd" / "backbones" / "weights"

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from ongebd import backbones
-from ongebd.backbones import FrameError
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, FrameError
 from ongebd.features import sampling_identity
 from ongebd.video.picture import Fit, Squash
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -261,3 +263,36 @@ def test_a_stream_may_go_on_after_a_drain_and_be_drained_again():
         assert detector.update_feature(frame, place / 24).pending
     assert [decision.index for decision in detector.drain()] == list(range(20, 26))
     assert detector.drain() == []
+
+
+BACK = r"time goes back from 2\.000 s to 1\.000 s, so a new epoch begins .* call new_epoch\(\) first"
+
+
+@pytest.mark.parametrize("given", ["picture", "feature", "pool", "feature in a pool"])
+def test_a_time_that_goes_back_is_warned_of_once_at_the_line_that_gave_it(stub_model, given, recwarn):
+    with ongebd.StreamPool(stub_model) as pool:
+        stream = pool.add() if "pool" in given else stub_model.stream()
+        take = getattr(stream, "submit" if "pool" in given else "update")
+        what = np.ones((8, 8, 3), np.uint8)
+        if "feature" in given:
+            take = getattr(stream, f"{take.__name__}_feature")
+            what = np.ones(4, np.float32)
+        for time in (0, 1, 2, 2, 1, 0):
+            take(what, time)
+        pool.wait(10)
+    (warning,) = recwarn.list
+    assert re.match(BACK, str(warning.message))
+    assert Path(warning.filename).name == Path(__file__).name
+
+
+def test_an_epoch_that_was_asked_for_is_not_warned_of(stub_model, recwarn):
+    detector = stub_model.stream()
+    with ongebd.StreamPool(stub_model) as pool:
+        pooled = pool.add()
+        for begin_again in (detector.new_epoch, detector.reset):
+            for time in (0, 1):
+                detector.update(np.ones((8, 8, 3), np.uint8), time)
+                pooled.submit(np.ones((8, 8, 3), np.uint8), time)
+            begin_again()
+            pooled.new_epoch()
+    assert not recwarn.list

@@ -8,7 +8,7 @@
 (1, 1280)
 """
 
-from ongebd.backbones.base import Backbone, Features, FrameError, FramesU8
+from ongebd.backbones.base import Backbone, Features, FramesU8
 from ongebd.backbones.registry import DEFAULT, get, names, takes_device
 
-__all__ = ["DEFAULT", "Backbone", "Features", "FrameError", "FramesU8", "get", "names", "takes_device"]
+__all__ = ["DEFAULT", "Backbone", "Features", "FramesU8", "get", "names", "takes_device"]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from av import VideoFrame
 from av.video.reformatter import Interpolation, VideoReformatter
 
-from ongebd.errors import FeatureError
+from ongebd.errors import FrameError
 from ongebd.types import ImageU8
 from ongebd.video.picture import Fit, View, fit_short_side
 
@@ -16,10 +16,6 @@ Features = npt.NDArray[np.float32]
 
 FramesU8 = npt.NDArray[np.uint8]
 """Several pictures of one size, RGB, shape (N, height, width, 3)."""
-
-
-class FrameError(FeatureError, ValueError):
-    """A picture of the wrong type or shape."""
 
 
 class Backbone:

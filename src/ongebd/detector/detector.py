@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from math import isfinite
 from typing import NoReturn, Protocol
@@ -136,6 +137,7 @@ class OnlineDetector:
         self.latency = float(self._scorer.latency / config.rate())
         self._step = float(1 / (rate or config.rate()))
         self._time: float | None = None
+        self._warned = False  # that time went back
         self._stayed = 0.0  # how long the frame before the last one was shown
         self._last: Feature = np.empty(0, np.float32)
         self._due = Due(config.rate())
@@ -169,8 +171,8 @@ class OnlineDetector:
 
         Args:
             frame: An upright RGB picture, uint8, shape (height, width, 3), any size.
-            time: When it is shown, in seconds. A time before the last one begins a new epoch: an open
-                boundary is decided, and everything before is forgotten.
+            time: When it is shown, in seconds. A time before the last one begins a new epoch, with a warning:
+                an open boundary is decided, and everything before is forgotten.
 
         Returns:
             The decision on this frame (with a look-ahead: see the class); `.onset` is True where a boundary
@@ -179,11 +181,17 @@ class OnlineDetector:
         Raises:
             FeatureError: The picture has another type or shape, or its feature is NaN, infinite or zero.
         """
-        in_seconds(time, self._judge.frames)  # refused before any work
-        return self.update_feature(self._backbone.embed(self._backbone.crop(frame)[np.newaxis])[0], time)
+        seconds = in_seconds(time, self._judge.frames)  # refused before any work
+        self._warned = self._warned or warned_of(seconds, self._time)
+        return self.take(self._backbone.embed(self._backbone.crop(frame)[np.newaxis])[0], time)
 
     def update_feature(self, feature: Feature, time: float | Fraction) -> Decision:
         """Take the next frame's feature, float32, shape (D,), instead of the picture; else as `update`."""
+        self._warned = self._warned or warned_of(in_seconds(time, self._judge.frames), self._time)
+        return self.take(feature, time)
+
+    def take(self, feature: Feature, time: float | Fraction) -> Decision:
+        """As `update_feature`, for a caller that knows when time goes back: without a warning."""
         time = in_seconds(time, self._judge.frames)
         feature = self._checked(feature, time)
         if self._time is not None and time < self._time:
@@ -307,6 +315,18 @@ class Due:
         """Take the next frame, whatever its time."""
         self._sampler.restart()
         self._asked = None
+
+
+def warned_of(time: float, last: float | None) -> bool:
+    """Warn the caller's caller of a time before the last one; whether there was reason to."""
+    back = last is not None and time < last
+    if back:
+        warnings.warn(
+            f"time goes back from {last:.3f} s to {time:.3f} s, so a new epoch begins and all that was seen"
+            " is forgotten; if that is meant, call new_epoch() first",
+            stacklevel=3,
+        )
+    return back
 
 
 def in_seconds(time: float | Fraction, frame: int | None = None) -> float:

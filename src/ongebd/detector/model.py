@@ -19,7 +19,7 @@ Method = Callable[[StreamConfig], Anticipator | Scorer]
 """Makes what runs in one stream, from the stream's settings."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Model:
     """A named model: a frozen backbone, a method, and settings. It keeps no state; share it freely.
 
@@ -47,6 +47,9 @@ class Model:
     one_rate: bool = False
     offline: bool = False
     _loading: Callable[[], Model] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"<model {self.name}: {self.summary}>"
 
     def loaded_by(self, loading: Callable[[], Model]) -> Self:
         """The model itself, which can now be pickled, as a call of `loading`."""

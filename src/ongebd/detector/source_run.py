@@ -111,7 +111,7 @@ class SourceRun:
                     yield from self.video.epochs[epoch : frame.epoch]
                     epoch = frame.epoch
                 held.append(replace(frame, rgb=frame.rgb[::4, ::4].copy()) if self._offline else frame)
-                yield from _taken(held, self.detector.update_feature(feature, frame.time))
+                yield from _taken(held, self.detector.take(feature, frame.time))
             yield from self._rest(held)
 
     def _rest(self, held: deque[Frame]) -> Generator[Event, None, None]:

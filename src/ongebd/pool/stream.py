@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Literal, Protocol
 
 from ongebd.detector.config import StreamConfig
-from ongebd.detector.detector import Due, in_seconds
+from ongebd.detector.detector import Due, in_seconds, warned_of
 from ongebd.detector.models import Model
 from ongebd.pool.queue import Request
 from ongebd.pool.runtime import Runtime, StreamSlot
@@ -99,6 +99,8 @@ class PoolStream:
         self.max_pending, self.when_full = intake.max_pending, intake.when_full
         self.due = Due(self.config.rate())
         self.open = True
+        self._newest: float | None = None  # time of the epoch's last frame
+        self._warned = False  # that time went back
         self.submitted = self.dropped = self.decided = self.failed = 0
 
     def counts(self) -> Counts:
@@ -112,7 +114,7 @@ class PoolStream:
 
         Args:
             frame: An upright RGB picture, uint8, shape (height, width, 3), any size.
-            time: When it is shown, in seconds; a time before the last one begins a new epoch.
+            time: When it is shown, in seconds; a time before the last one begins a new epoch, with a warning.
             copy: Keep a copy of the frame; otherwise leave it unchanged until its result comes.
             timeout: Seconds to wait for room at most, if the stream blocks; 0 drops the frame immediately.
 
@@ -123,15 +125,19 @@ class PoolStream:
             FeatureError: It is not such a picture.
             ConfigError: The time is not a number, or the stream or the pool is closed.
         """
-        return self._intake.push(self, self._intake.runtime.accept(frame, copy), in_seconds(time), timeout)
+        given, time = self._intake.runtime.accept(frame, copy), in_seconds(time)
+        self._warned = self._warned or warned_of(time, self._newest)
+        self._newest = time
+        return self._intake.push(self, given, time, timeout)
 
     def submit_feature(
         self, feature: Feature, time: float | Fraction, *, timeout: float | None = None
     ) -> bool:
         """Give the next frame's feature, float32, (D,), instead of the picture."""
-        return self._intake.push(
-            self, self._intake.runtime.accept_feature(feature), in_seconds(time), timeout
-        )
+        given, time = self._intake.runtime.accept_feature(feature), in_seconds(time)
+        self._warned = self._warned or warned_of(time, self._newest)
+        self._newest = time
+        return self._intake.push(self, given, time, timeout)
 
     def flush(self) -> None:
         """Ask for decisions held back and the open boundary, after all frames so far."""
@@ -140,6 +146,7 @@ class PoolStream:
     def new_epoch(self) -> None:
         """Start fresh with the next frame, after what `flush` does; frame numbers go on."""
         self.due.restart()
+        self._newest = None
         self._intake.request(self, "epoch")
 
     def retune(self, **knobs: float) -> None:

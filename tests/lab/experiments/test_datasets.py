@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from ongebd.data.prediction_set import PredictionSet, VideoPrediction
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, MissingDataError
 from ongebd.features.store import FeatureStore
 from ongebd.lab.evaluation.evaluation import evaluate
-from ongebd.lab.experiments.datasets import DataFolder, MissingDataError, store_key
+from ongebd.lab.experiments.datasets import DataFolder, store_key
 from ongebd.lab.experiments.session import Chosen
 from synthetic import SyntheticConfig, make_synthetic
 

@@ -12,12 +12,12 @@ torch = pytest.importorskip("torch", reason="the extra `train` is not installed"
 
 from ongebd.data.label_set import LabelSet  # noqa: E402
 from ongebd.data.labelled import label_videos  # noqa: E402
-from ongebd.errors import FeatureError  # noqa: E402
+from ongebd.errors import FeatureError, MissingDataError  # noqa: E402
 from ongebd.features.store import FeatureStore  # noqa: E402
 from ongebd.lab.experiments import scoring  # noqa: E402
 from ongebd.lab.experiments.cache import Cache  # noqa: E402
 from ongebd.lab.experiments.catalogue import EXPERIMENTS  # noqa: E402
-from ongebd.lab.experiments.datasets import DataSet, MissingDataError, Part  # noqa: E402
+from ongebd.lab.experiments.datasets import DataSet, Part  # noqa: E402
 from ongebd.lab.experiments.report import Report  # noqa: E402
 from ongebd.lab.experiments.runner import Runner, Step, slower  # noqa: E402
 from ongebd.lab.experiments.scales import scale_of  # noqa: E402

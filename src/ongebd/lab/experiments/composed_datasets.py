@@ -11,14 +11,14 @@ from hashlib import sha256
 from pathlib import Path
 
 from ongebd import backbones
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, MissingDataError
 from ongebd.features.extract import ExtractConfig, extract, sampling_identity
 from ongebd.features.failures import Failure
 from ongebd.features.store import FeatureStore
 from ongebd.lab.composites import ComposeConfig, compose, read_clips, read_composites
 from ongebd.lab.composites.scan import find_clips
 from ongebd.lab.experiments.cache import Cache
-from ongebd.lab.experiments.datasets import DataSet, MissingDataError, Part
+from ongebd.lab.experiments.datasets import DataSet, Part
 from ongebd.lab.experiments.definition import PAPER_SETS, TSN, SetName
 from ongebd.lab.experiments.scales import TRAINING_SHARE, Scale
 

@@ -26,7 +26,7 @@ from ongebd.data.id_matching import instances_in, match_ids
 from ongebd.data.label_set import LabelSet
 from ongebd.data.labels import Dataset as Rules
 from ongebd.data.labels import read_labels
-from ongebd.errors import ConfigError, OngebdError
+from ongebd.errors import ConfigError, MissingDataError
 from ongebd.features.store import FeatureStore
 from ongebd.lab.experiments.definition import PAPER_SETS, TSN, SetName
 from ongebd.lab.training.config import RATES
@@ -41,10 +41,6 @@ _RULES: Mapping[SetName, Rules] = {
     "tsn-kinetics": "kinetics-gebd",
 }
 """The rules of each set, which are also the name of its folder."""
-
-
-class MissingDataError(OngebdError):
-    """Data that isn't there. Tables and rows that need it are left out with this reason."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,11 +13,11 @@ import numpy as np
 
 from ongebd.data.labelled import LabelledVideo
 from ongebd.data.numbers import videos as count_of
-from ongebd.errors import OngebdError
+from ongebd.errors import MissingDataError, OngebdError
 from ongebd.lab.evaluation.comparison import Comparison
 from ongebd.lab.evaluation.counts import Counts
 from ongebd.lab.experiments.cache import Cache
-from ongebd.lab.experiments.datasets import DataSet, DataSource, MissingDataError, Part
+from ongebd.lab.experiments.datasets import DataSet, DataSource, Part
 from ongebd.lab.experiments.definition import Experiment, Row
 from ongebd.lab.experiments.scales import Scale
 from ongebd.lab.experiments.scores import SCORES, Limit, Measured, Resampled, compared, count, limits

@@ -18,10 +18,10 @@ from ongebd.data.label_set import LabelSet
 from ongebd.data.labelled import LabelledVideo, label_videos
 from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet, VideoPrediction
-from ongebd.errors import ConfigError, OngebdError
+from ongebd.errors import ConfigError, MissingDataError, OngebdError
 from ongebd.features.store import FeatureStore
 from ongebd.lab.experiments.cache import Cache
-from ongebd.lab.experiments.datasets import DataSet, MissingDataError, Part
+from ongebd.lab.experiments.datasets import DataSet, Part
 from ongebd.lab.experiments.definition import Row
 from ongebd.lab.experiments.scales import Scale
 from ongebd.lab.training.batches import place_features

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from ongebd.data.labels import read_ids
 from ongebd.data.numbers import videos as count_of
-from ongebd.errors import ConfigError, LabelError
+from ongebd.errors import ConfigError, LabelError, MissingDataError
 from ongebd.lab.experiments.cache import Cache
 from ongebd.lab.experiments.catalogue import EXPERIMENTS
 from ongebd.lab.experiments.composed_datasets import ComposedDataSets
-from ongebd.lab.experiments.datasets import DataFolder, DataSet, DataSource, MissingDataError
+from ongebd.lab.experiments.datasets import DataFolder, DataSet, DataSource
 from ongebd.lab.experiments.definition import Experiment, SetName
 from ongebd.lab.experiments.pictures import draw
 from ongebd.lab.experiments.report import Report

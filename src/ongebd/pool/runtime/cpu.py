@@ -76,7 +76,7 @@ def _finish(work: Sequence[Work], features: Sequence[Future[Feature]]) -> list[O
     outcomes: list[Outcome] = []
     for item, feature in zip(work, features, strict=True):
         try:
-            outcomes.append(item.slot.update_feature(feature.result(), item.time))
+            outcomes.append(item.slot.take(feature.result(), item.time))
         except Exception as problem:  # noqa: BLE001 - it concerns this stream alone
             outcomes.append(problem)
     return outcomes
