@@ -53,9 +53,8 @@ if __name__ == "__main__":
         make_store(store, int(videos), int(dim))
         if method == "cea":
             make_anticipator(model, int(dim))
-        began, name = time.monotonic(), model if method == "cea" else method
+        name, began = model if method == "cea" else method, time.monotonic()
         command = [sys.executable, "-m", "ongebd", "detect", "--store", store, "-m", name, "-o", out]
         subprocess.run(command, check=True)
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        took = f"{time.monotonic() - began:.0f} s, processor {used.ru_utime + used.ru_stime:.0f} s"
-        print(f"{method}, D = {dim}, {videos} videos: {took}")
+        wall, used = time.monotonic() - began, sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+        print(f"{method}, D = {dim}, {videos} videos: {wall:.0f} s, processor {used:.0f} s")
