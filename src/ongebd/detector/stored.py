@@ -1,8 +1,8 @@
 """The boundaries of stored features: the same stream as of a video, only without decoding and backbone.
 
 A store holds float16: with window-mean, errors of three clips differ from those of the video by up to 7e-6.
-Where a method computes many frames in one call (`anticipate_run`, `probabilities`), its scores differ by rounding,
-under 1e-5.
+Where a method computes many frames in one call (`anticipate_run`, `probabilities`), its scores differ by
+rounding, under 1e-5.
 """
 
 from __future__ import annotations
