@@ -132,17 +132,14 @@ def at_each_frame(views: Sequence[npt.NDArray[np.float64]], delays: Sequence[int
 def boundaries(
     times: npt.NDArray[np.float64], scores: npt.NDArray[np.float64], threshold: float
 ) -> list[float]:
-    """The boundaries of a stream with these settings, by its own head and runs."""
+    """The boundaries of a stream with these settings, by its own runs."""
     config = StreamConfig(head="hysteresis", threshold=threshold, **SETTINGS)
-    head, runs = config.new_head(), config.runs()
+    runs = config.runs()
     found = []
     for place, (time, score) in enumerate(zip(times.tolist(), scores.tolist(), strict=True)):
         if place < COLD:
             continue
-        head.update(score)
-        step = runs.update(time, head.is_boundary, head.z)
-        if step.boundary is not None:
-            found.append(step.boundary.time)
+        found += [boundary.time for boundary in runs.update(time, score).boundaries]
     return found
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from math import log2
+from math import inf, log2
 from typing import Annotated, Any, Literal, Self
 
 from ongebd.common.settings import Range, changed, check_fields
@@ -127,9 +128,23 @@ class StreamConfig:
         rearm = self._value("rearm") if self.head == HYSTERESIS else None
         return ThresholdHead(self._value("threshold"), rearm)
 
-    def runs(self) -> BoundaryRuns:
-        """A new joiner of positive frames with these settings."""
-        return BoundaryRuns(self._value("min_gap"), self._value("max_run"))
+    @property
+    def knob(self) -> float:
+        """τ or the threshold, whichever the head uses."""
+        return float(self._value("tau" if self.head_name == OBD else "threshold"))
+
+    def runs(self, levels: Sequence[float] = ()) -> BoundaryRuns:
+        """A new joiner of positive frames with these settings; its one level is `knob` if none is given."""
+        levels = levels or [self.knob]
+        runs = BoundaryRuns(
+            levels,
+            self._value("min_gap"),
+            self._value("max_run"),
+            self._value("rearm") if self.head == HYSTERESIS else None,
+            self._value("min_error") if self.head_name == OBD else -inf,
+        )
+        runs.use(self.knob, levels)
+        return runs
 
     def _value(self, name: str) -> Any:
         value = getattr(self, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import isfinite
 from typing import NoReturn, Protocol
@@ -15,6 +16,7 @@ from ongebd.detector.config import StreamConfig
 from ongebd.detector.judge import Judge, LateScores
 from ongebd.errors import ConfigError, FeatureError, a_number
 from ongebd.estimator.anticipation import Anticipator, ErrorFunction, cosine_error
+from ongebd.estimator.learned import LearnedScorer
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 from ongebd.video.timing import Sampler
 
@@ -112,6 +114,7 @@ class OnlineDetector:
         config: Settings, all filled in.
         error: The error of the anticipator.
         rate: Frames a second that the method is made for; None takes the `fps` of `config`.
+        levels: From settings to the thresholds at which runs begin; None: to `knob` alone.
 
     Attributes:
         config: The settings.
@@ -127,13 +130,16 @@ class OnlineDetector:
         config: StreamConfig,
         error: ErrorFunction = cosine_error,
         rate: Fraction | None = None,
+        *,
+        levels: Callable[[StreamConfig], Sequence[float]] | None = None,
     ) -> None:
         self.config = config
+        self._levels = levels or (lambda config: [config.knob])
         self._backbone = backbone
         self._scorer: Scorer = (
             AnticipationScorer(method, error, backbone.dim) if isinstance(method, Anticipator) else method
         )
-        self._judge = Judge(self._scorer, config.new_head(), config.runs())
+        self._judge = Judge(self._scorer, config.new_head(), config.runs(self._levels(config)))
         self.latency = float(self._scorer.latency / config.rate())
         self._step = float(1 / (rate or config.rate()))
         self._time: float | None = None
@@ -200,7 +206,7 @@ class OnlineDetector:
             self._hold(time - self._time)
         score = self._score(feature, time)
         self._time, self._last = time, feature
-        return self._judge.take(time, score)
+        return self._judge.take(time, score, isinstance(self._scorer, LearnedScorer) and self._scorer.cut)
 
     def _score(self, feature: Feature, time: float) -> float | None:
         score = self._scorer.update(feature, time)
@@ -260,7 +266,7 @@ class OnlineDetector:
                 stream's in τ, threshold and sensitivity only, else ConfigError.
         """
         self.config.check_retuning(config)
-        self._judge.use(config.tau, config.threshold)
+        self._judge.use(config.knob, self._levels(config))
         self.config = config
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:

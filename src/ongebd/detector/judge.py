@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import inf
 from typing import NamedTuple, Protocol, Self
 
 from ongebd.estimator.discriminator import BoundaryDiscriminator
@@ -65,88 +66,194 @@ Head = BoundaryDiscriminator | ThresholdHead
 """Takes one score after the other and decides."""
 
 
+CUT_SECONDS = 0.3
+"""So long after a cut the scores are the cut's: a learned score may take some frames to rise."""
+SHOT_SECONDS = 0.06
+"""What changes so shortly before a cut, or after it, is a blend of both shots."""
+PEAK_SECONDS = 1.0
+"""So long after its onset a run may still pass the threshold, if its onset is its centre."""
+
+
 class RunStep(NamedTuple):
-    """What one frame did: began a run, ended one, or neither."""
+    """What one frame did: whether a boundary is told there, and the boundaries that it decided."""
 
     onset: bool
-    boundary: Boundary | None
+    boundaries: Sequence[Boundary]
+
+
+@dataclass(slots=True)
+class _Level:
+    """A threshold at which runs begin."""
+
+    head: ThresholdHead
+    skipping: bool = False  # the rest of a run
+    last_positive: float = -inf
+    score: float = 0.0  # of its last run
+
+
+@dataclass(slots=True)
+class _Run:
+    """A run that is still on."""
+
+    level: _Level
+    onset: float
+    score: float
+    peak: float = -inf
+    told: float | None = None  # when
 
 
 class BoundaryRuns:
-    """Joins consecutive positive frames into boundaries.
+    """Joins consecutive positive frames into boundaries, and tells those that pass a threshold.
 
-    A run begins with a positive frame, the *onset*, and goes on while frames stay positive. The first
-    negative frame ends it and decides the boundary. The boundary's *centre* lies midway between the first and
-    the last positive frame, as in the paper. A run that lasts `max_run` seconds ends there; its remaining
-    positive frames are skipped.
+    Runs begin at fixed *levels*. The threshold only says which runs are told, so a higher sensitivity never
+    loses what a lower one finds. The first level is that of the usual sensitivity: its runs are told at the
+    first frame that passes the threshold. A run of a lower level may be the beginning of one above, so it is
+    told when it ends, or, with `max_run` 0, after the gap; one that a higher level takes over isn't told.
 
-    With `max_run` 0 the onset itself decides the boundary and is its centre. Then no boundary begins within
-    the gap, because the score of an onset doesn't tell how far the whole run will stand out. A run that is
-    still on when the gap ends begins there.
+    A run begins with a frame above its level, the *onset*, and goes on while
+    frames stay positive. The first negative frame ends it and decides the boundary. The boundary's *centre*
+    lies midway between the first and the last positive frame, as in the paper. A run that lasts `max_run`
+    seconds ends there; its remaining positive frames are skipped. Frames that are positive at one level
+    belong to no lower one.
+
+    With `max_run` 0 the onset is the centre, and the frame at which a run is told decides: the onset itself,
+    or one of the second after it. No run begins within the gap, because the score of an onset doesn't tell
+    how far the whole run will stand out. A run that is still on when the gap ends begins there.
+
+    A hard cut is a boundary of its own, decided at its frame, whatever scores, runs and gaps are.
 
     Args:
+        levels: Thresholds, falling.
         min_gap: Seconds after a run's last positive frame in which a new run begins only if it stands out
-            twice as far, so that a cut right after a small change isn't lost. The paper has none.
-        max_run: Seconds after which a run is closed; 0: at its first frame.
+            twice as far, so that a change right after a small one isn't lost. The paper has none.
+        max_run: Seconds after which a run is closed; 0: see above.
+        rearm: As in `ThresholdHead`.
+        least: No score up to this is positive.
 
-    >>> runs = BoundaryRuns()
-    >>> for time, positive in [(0.0, False), (0.5, True), (1.0, True), (1.5, False)]:
-    ...     step = runs.update(time, positive, 4.0)
-    >>> step.boundary
-    Boundary(time=0.75, onset=0.5, decided=1.5, score=4.0)
+    >>> runs = BoundaryRuns([3.0])
+    >>> for time, z in [(0.0, 1.0), (0.5, 4.0), (1.0, 4.0), (1.5, 1.0)]:
+    ...     step = runs.update(time, z)
+    >>> step.boundaries
+    [Boundary(time=0.75, onset=0.5, decided=1.5, score=4.0)]
     """
 
-    def __init__(self, min_gap: float = 0.0, max_run: float = 1.0) -> None:
+    def __init__(
+        self,
+        levels: Sequence[float],
+        min_gap: float = 0.0,
+        max_run: float = 1.0,
+        rearm: float | None = None,
+        least: float = -inf,
+    ) -> None:
         self.min_gap = min_gap
+        self.least = least
         self.max_run = max_run
+        self._rearm = rearm
+        self._threshold = levels[0]
+        self._levels = [_Level(ThresholdHead(level, rearm)) for level in levels]
         self.reset()
+
+    def use(self, threshold: float, levels: Sequence[float]) -> None:
+        """Tell what passes this threshold from the next frame on; a level that moves forgets nothing."""
+        self._threshold = threshold
+        del self._levels[len(levels) :]
+        for place, level in enumerate(levels):
+            if place == len(self._levels):
+                self._levels.append(_Level(ThresholdHead(level, self._rearm)))
+            self._levels[place].head.threshold = level
 
     def reset(self) -> None:
         """Forget an open run, and the last boundary."""
-        self._onset: float | None = None
-        self._known = 0.0  # when the onset was
+        self._levels = [_Level(ThresholdHead(level.head.threshold, self._rearm)) for level in self._levels]
+        self._run: _Run | None = None
         self._latest = 0.0  # when the last verdict was known
-        self._last_positive = float("-inf")
-        self._score = 0.0
-        self._skipping = False
+        self._cut = -inf  # time of the last one
 
-    def update(self, time: float, positive: bool, z: float, now: float | None = None) -> RunStep:
-        """Take one frame's verdict; times in seconds, never decreasing.
+    def update(
+        self, time: float, z: float, able: bool = True, now: float | None = None, cut: bool = False
+    ) -> RunStep:
+        """Take one frame's score; times in seconds, never decreasing.
 
         Args:
             time: Of the frame.
-            positive: The verdict.
             z: How far it stands out.
-            now: When the verdict became known; None: at the frame.
+            able: Whether it may be positive at all.
+            now: When the score became known; None: at the frame.
+            cut: Whether a new shot begins with it.
         """
-        self._latest = time if now is None else now
-        if not positive:
-            self._skipping = False
-            return RunStep(False, self.flush())
-        began = self._onset is None
-        if self._onset is None:
-            if self._skipping or time - self._last_positive < self.min_gap:
-                if self.max_run == 0:
-                    return RunStep(False, None)
-                if z < 2.0 * self._score:
-                    self._skipping = True
-                    return RunStep(False, None)
-            self._onset, self._known, self._score = time, self._latest, z
-        self._score = max(self._score, z)
-        self._last_positive = time
-        if time - self._onset < self.max_run:
-            return RunStep(began, None)
-        self._skipping = True
-        return RunStep(began, self.flush())
+        self._latest = now = time if now is None else now
+        found: list[Boundary] = []
+        told = False
+        if cut and time - self._cut >= SHOT_SECONDS:
+            run, self._cut = self._run, time
+            found += self._end()
+            if self.max_run > 0 or run is None or not self._just_begun(run, time):
+                run = _Run(self._levels[0], time, z)
+            if told := run.told is None:
+                found.append(Boundary(run.onset, run.onset, now, run.score, now))
+        in_cut = taken = time - self._cut < CUT_SECONDS
+        for level in self._levels:
+            positive = level.head.update(z).is_boundary and able
+            if taken:
+                level.skipping, level.last_positive, level.score = True, self._cut if in_cut else time, inf
+            elif not positive:
+                level.skipping = False
+            elif self._begins(level, time, z):
+                found += self._end()
+                self._run, level.last_positive = _Run(level, time, z), time
+            run = self._run
+            if run is not None and run.level is level:
+                known = run.told
+                found += self._end() if taken else self._follow(run, time, z, positive)
+                told |= known is None and run.told is not None
+            taken = taken or positive
+        return RunStep(told, found)
 
     def flush(self) -> Boundary | None:
         """End an open run. The last frame seen decides it."""
-        if self._onset is None:
-            return None
-        centre = (self._onset + self._last_positive) / 2
-        boundary = Boundary(centre, self._onset, self._latest, self._score, self._known)
-        self._onset = None
-        return boundary
+        return next(iter(self._end()), None)
+
+    def _just_begun(self, run: _Run, time: float) -> bool:
+        """Whether a run began with the blend of two shots before a cut."""
+        return run.level is self._levels[0] and time - run.onset < SHOT_SECONDS
+
+    def _begins(self, level: _Level, time: float, z: float) -> bool:
+        """Whether a positive frame begins a run."""
+        free = not level.skipping and time - level.last_positive >= self.min_gap
+        if self.max_run == 0:
+            level.skipping = level.skipping or free
+            return free
+        if self._run is not None and self._run.level is level:
+            return False
+        level.skipping = not free and z < 2.0 * level.score
+        return not level.skipping
+
+    def _follow(self, run: _Run, time: float, z: float, positive: bool) -> list[Boundary]:
+        """Take a frame of an open run, its first one too; the boundary that it decides."""
+        level, lasts = run.level, time - run.onset
+        at_once, sure = self.max_run == 0, level is self._levels[0]
+        if at_once:
+            positive = lasts <= PEAK_SECONDS and (positive or lasts < self.min_gap)
+            sure = sure or lasts >= self.min_gap
+        elif positive:
+            run.score = level.score = max(run.score, z)
+            level.last_positive = time
+            level.skipping = lasts >= self.max_run
+        ends = not positive or (level.skipping and not at_once)
+        run.peak = max(run.peak, z)
+        passes = run.peak > self._threshold or level.head.threshold >= self._threshold
+        if run.told is None and passes and (sure or ends):
+            run.told = self._latest
+            if at_once:
+                return [Boundary(run.onset, run.onset, self._latest, run.score, self._latest)]
+        return self._end() if ends else []
+
+    def _end(self) -> list[Boundary]:
+        run, self._run = self._run, None
+        if run is None or run.told is None or self.max_run == 0:
+            return []
+        centre = (run.onset + run.level.last_positive) / 2
+        return [Boundary(centre, run.onset, self._latest, run.score, run.told)]
 
 
 class LateScores(Protocol):
@@ -187,13 +294,16 @@ class Judge:
         self._scores = scores
         self.head = head
         self._runs = runs
-        self._waiting: deque[tuple[int, float]] = deque()  # frames without a verdict: index and time
+        self._waiting: deque[tuple[int, float, bool]] = deque()  # without a verdict: index, time, cut
         self._owed: deque[Decision] = deque()  # decisions not handed out yet
         self._found: deque[Boundary] = deque()  # boundaries not handed out yet
 
-    def take(self, time: float, score: float | None) -> Decision:
-        """The next frame, shown at `time`, and the score of the frame `latency` before it."""
-        self._wait(self.frames, time, score, time)
+    def take(self, time: float, score: float | None, cut: bool = False) -> Decision:
+        """The next frame, shown at `time`, whether a shot begins with it, and a score.
+
+        The score is that of the frame `latency` before.
+        """
+        self._wait((self.frames, time, cut), score, time)
         self.frames += 1
         return self._hand_out(self._owed.popleft() if self._owed else _pending(self.frames - 1, time))
 
@@ -202,7 +312,7 @@ class Judge:
 
         A boundary that begins here begins with the frame. It is known at `now`.
         """
-        self._wait(_HELD, time, score, now)
+        self._wait((_HELD, time, False), score, now)
 
     def drain(self) -> list[Decision]:
         """The decisions on the frames that still wait: no frames follow them in this epoch."""
@@ -210,16 +320,14 @@ class Judge:
 
     def flush(self) -> Boundary | None:
         """Close an open run; the oldest boundary not handed out yet. Call it until it returns None."""
-        for decision in self._decide_waiting():
-            self._keep(decision.boundary)
-        self._keep(self._runs.flush())
+        list(self._decide_waiting())
+        self._close()
         return self._found.popleft() if self._found else None
 
     def break_off(self) -> None:
         """Begin a new epoch. Later decisions, or `flush`, hand out what the old one still owes."""
-        for decision in self._decide_waiting():
-            self._owe(decision)
-        self._keep(self._runs.flush())
+        self._owed += self._decide_waiting()
+        self._close()
         self._forget()
 
     def reset(self) -> None:
@@ -229,12 +337,13 @@ class Judge:
         self._found.clear()
         self._forget()
 
-    def use(self, tau: float | None, threshold: float | None) -> None:
+    def use(self, threshold: float, levels: Sequence[float]) -> None:
         """Judge with another τ or threshold from the next score on."""
         if isinstance(self.head, BoundaryDiscriminator):
-            self.head.tau = self.head.tau if tau is None else tau
-        elif threshold is not None:
+            self.head.tau = threshold
+        else:
             self.head.threshold = threshold
+        self._runs.use(threshold, levels)
 
     def _decide_waiting(self) -> Iterator[Decision]:
         """The decisions on the frames that wait, from what is known now."""
@@ -242,43 +351,39 @@ class Judge:
             now = self._waiting[-1][1]
             # The scorer may repeat scores that it gave at an earlier drain; the last ones are new.
             for score in self._scores.flush()[-len(self._waiting) :]:
-                yield self._decide(score, now)
+                yield from self._decide(score, now)
 
-    def _decide(self, score: float | None, now: float) -> Decision:
+    def _decide(self, score: float | None, now: float) -> list[Decision]:
         """The decision on the frame that waits longest; its verdict is known at `now`, in seconds."""
-        index, time = self._waiting.popleft()
+        index, time, cut = self._waiting.popleft()
         head = self.head
-        if score is None:  # nothing to compare the frame with: it leaves head and run as they are
-            return Decision(index, time, 0.0, head.mean, head.std, 0.0, head.threshold, False, ready=False)
-        head.update(score)
-        onset, boundary = self._runs.update(time, head.is_boundary, head.z, now)
-        level = head.mean, head.std, head.z, head.threshold
-        return Decision(index, time, score, *level, head.is_boundary, head.ready, onset, boundary)
+        if score is None:  # nothing to compare the frame with: it leaves the head as it is
+            z, ready, positive = 0.0, False, False
+        else:
+            head.update(score)
+            z, ready, positive = head.z, head.ready, head.is_boundary
+        able = ready and score is not None and score > self._runs.least
+        onset, found = self._runs.update(time, z, able, now, cut)
+        self._found += found
+        moments = head.mean, head.std, z, head.threshold
+        decision = Decision(index, time, score or 0.0, *moments, positive or onset, ready, onset)
+        return [] if index == _HELD else [decision]
 
-    def _wait(self, index: int, time: float, score: float | None, now: float) -> None:
-        self._waiting.append((index, time))
+    def _wait(self, frame: tuple[int, float, bool], score: float | None, now: float) -> None:
+        self._waiting.append(frame)
         if len(self._waiting) > self._scores.latency:
-            self._owe(self._decide(score, now))
+            self._owed += self._decide(score, now)
 
     def _owing(self) -> Iterator[Decision]:
         while self._owed:
             yield self._owed.popleft()
-        for decision in self._decide_waiting():
-            self._owe(decision)
-            while self._owed:
-                yield self._owed.popleft()
-
-    def _owe(self, decision: Decision) -> None:
-        """Keep a decision, and its boundary apart from it, until they are handed out."""
-        self._keep(decision.boundary)
-        if decision.index != _HELD:
-            self._owed.append(decision if decision.boundary is None else replace(decision, boundary=None))
+        yield from self._decide_waiting()
 
     def _hand_out(self, decision: Decision) -> Decision:
         return replace(decision, boundary=self._found.popleft()) if self._found else decision
 
-    def _keep(self, boundary: Boundary | None) -> None:
-        if boundary is not None:
+    def _close(self) -> None:
+        if (boundary := self._runs.flush()) is not None:
             self._found.append(boundary)
 
     def _forget(self) -> None:

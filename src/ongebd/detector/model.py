@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
@@ -17,6 +17,8 @@ from ongebd.estimator.learned import LearnedScorer, learned_facts, learned_model
 
 Method = Callable[[StreamConfig], Anticipator | Scorer]
 """Makes what runs in one stream, from the stream's settings."""
+LEVELS = (0.5, 0.9)
+"""Sensitivities at whose thresholds runs begin."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -155,7 +157,24 @@ class Model:
 
     def begin(self, filled: StreamConfig) -> OnlineDetector:
         """Begin a stream with settings that `configured` gave."""
-        return OnlineDetector(self.backbone, self.method(filled), filled, self.error, self.defaults.rate())
+        rate = self.defaults.rate()
+        return OnlineDetector(
+            self.backbone, self.method(filled), filled, self.error, rate, levels=self.levels
+        )
+
+    def levels(self, filled: StreamConfig) -> Sequence[float]:
+        """The thresholds at which a stream's runs begin: see `BoundaryRuns`.
+
+        They are the same at every sensitivity, so that a higher one tells what a lower one tells. A τ or
+        threshold that was set by hand is the only level.
+        """
+        tau, of = self.defaults.tau, self.threshold_at
+        if filled.head_name == OBD:
+            known = [] if tau is None else [scaled_tau(tau, sensitivity) for sensitivity in LEVELS]
+        else:
+            known = [] if of is None else [of(sensitivity) for sensitivity in LEVELS]
+        by_hand = filled.sensitivity is None and filled.knob not in known[:1]
+        return [filled.knob] if by_hand else known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

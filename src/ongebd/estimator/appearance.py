@@ -66,18 +66,18 @@ class AppearanceCues:
     names = (*HORIZON_NAMES, *WINDOW_NAMES)
 
     def __init__(self, dim: int) -> None:
-        self._recent = RecentFeatures(dim, LENGTH)
-        self.state_bytes = self._recent.state_bytes
+        self.recent = RecentFeatures(dim, LENGTH)
+        self.state_bytes = self.recent.state_bytes
 
     def reset(self) -> None:
         """Forget everything."""
-        self._recent.reset()
+        self.recent.reset()
 
     def update(self, feature: Feature) -> npt.NDArray[np.float32]:
         """Take the next frame's feature, float32, (D,); the cues, float32, in the order of `names`."""
-        self._recent.add(feature)
-        plan = window_plan(self._recent.count)
-        gram = self._recent.gram.astype(np.float64)
+        self.recent.add(feature)
+        plan = window_plan(self.recent.count)
+        gram = self.recent.gram.astype(np.float64)
         norms = np.maximum(np.sqrt(gram.diagonal()), TINY)
         products = (plan.windows @ gram) @ plan.windows.T  # (windows, windows)
         squares = products.diagonal()

@@ -204,6 +204,11 @@ class LearnedScorer:
         scores = self.model.forest.scores(self._context.update(cues)[np.newaxis])[0]
         return self._scores.add(scores, min(least, 1.0))
 
+    @property
+    def cut(self) -> bool:
+        """Whether a hard cut lies before the last frame, which no score says."""
+        return self._cues.cut
+
     def flush(self) -> list[float | None]:
         """The scores of the last `latency` frames, or of those that there were."""
         return self._scores.flush()

@@ -333,9 +333,8 @@ class WatchedStream:
             self.clips.cut(onset)
 
     def _end_boundary(self, boundary: Boundary, wall: float) -> None:
-        if (
-            not self._open or self._open[0].time > boundary.onset
-        ):  # seen while its frame stayed, decided before
+        told = boundary.onset if boundary.onset_known is None else boundary.onset_known
+        if not self._open or self._open[0].time > told:  # seen while its frame stayed, decided before
             begun = (sent for sent in (*self._newest, *self._sent) if sent.time == boundary.onset)
             unseen = _SentFrame(self._epochs_decided, boundary.onset, wall, wall, None)
             self._begin_boundary(next(begun, unseen), boundary.score)

@@ -124,5 +124,5 @@ class EagerStream:
         if score is None:
             return False
         head = self._head.update(score)
-        self._runs.update(time, head.is_boundary, head.z)
+        self._runs.update(time, head.z, head.is_boundary)
         return head.is_boundary

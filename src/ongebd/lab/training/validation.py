@@ -18,6 +18,7 @@ from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet, VideoPrediction
 from ongebd.data.windows import stretches
 from ongebd.detector.config import StreamConfig
+from ongebd.detector.judge import BoundaryRuns
 from ongebd.errors import ConfigError
 from ongebd.lab.evaluation.comparison import compare
 from ongebd.lab.evaluation.figures import FIGURES, count_all, figure_values
@@ -78,15 +79,16 @@ def judge(
 
 def boundaries_at(judged: Judged, threshold: float, config: StreamConfig) -> list[Boundary]:
     """The boundaries of one video at a threshold of its scores: τ, or an error."""
-    runs, times, found = config.runs(), judged.video.times, []
-    positive = judged.testable & (judged.score > threshold)
+    runs = BoundaryRuns([threshold], config.min_gap or 0.0, config.max_run or 0.0)
+    times, found = judged.video.times, list[Boundary]()
     for first, end in stretches(judged.video.epochs):
         runs.reset()
         for frame in range(first + 1, end):
-            step = runs.update(float(times[frame]), bool(positive[frame]), float(judged.score[frame]))
-            found.append(step.boundary)
-        found.append(runs.flush())
-    return [boundary for boundary in found if boundary is not None]
+            able = bool(judged.testable[frame])
+            found += runs.update(float(times[frame]), float(judged.score[frame]), able).boundaries
+        if (last := runs.flush()) is not None:
+            found.append(last)
+    return found
 
 
 def predictions_at(judged: Sequence[Judged], threshold: float, config: StreamConfig) -> PredictionSet:

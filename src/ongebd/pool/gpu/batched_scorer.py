@@ -30,6 +30,7 @@ class BatchedScorer:
         delays: Of a method whose score is joined from V views: for each, the d for which it speaks at frame t
             of frame t − d. Otherwise empty.
         latency: Frames of future that such a score waits for.
+        cuts: Whether `step` gives one more column: 1 where a hard cut lies before the frame, else 0.
     """
 
     name: str
@@ -37,6 +38,7 @@ class BatchedScorer:
     compiles = True
     delays: tuple[int, ...] = ()
     latency = 0
+    cuts = False
 
     def prepare(self, state: Rows) -> Rows:
         """What can be computed from the state before the next frame's feature is there; for `step`."""

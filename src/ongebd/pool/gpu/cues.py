@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from ongebd.estimator import appearance as ap
+from ongebd.estimator import cues as cu
 from ongebd.estimator import motion as mo
-from ongebd.estimator.cues import CONTEXT
-from ongebd.estimator.cues import LEAST_WEIGHT as CONTEXT_LEAST_WEIGHT
 
 Stepped = tuple[Tensor, Tensor, Tensor]
 """Cues, and the two parts of the new state."""
@@ -147,6 +146,49 @@ class BatchedMotion:
         return flow.clamp(-_FASTEST, _FASTEST), squares.clamp_min(0).sqrt()
 
 
+class BatchedCuts:
+    """`CutDetector` of B streams.
+
+    Of each stream it keeps the errors between neighbours in the last second, (24,), float32, how many of them
+    there are, int64, and the last luma, (3136,), float32. `empty` is the state of one new stream.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._ages = torch.arange(cu.CUT_MEMORY, device=device)  # the newest first
+        self.empty = (
+            torch.zeros(1, cu.CUT_MEMORY, device=device),
+            torch.zeros(1, dtype=torch.int64, device=device),
+            torch.zeros(1, cu.LUMA_DIM, device=device),
+        )
+
+    def step(
+        self, gram: Tensor, luma: Tensor, state: tuple[Tensor, ...], seen: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Whether a cut lies before each frame, (B,); `gram` is that of its feature and earlier ones."""
+        errors, count, before = state
+        gram = gram[:, : cu.CUT_FRAMES + 1, : cu.CUT_FRAMES + 1]
+        lengths = (gram[:, 0, :1] * gram.diagonal(dim1=1, dim2=2)[:, 1:]).sqrt().clamp_min(ap.TINY)
+        apart = (1.0 - gram[:, 0, 1:] / lengths) / 2.0  # (B, 4)
+        least = torch.where(self._ages[: cu.CUT_FRAMES] < seen[:, None], apart, 1.0).amin(1)
+        usual = torch.where(self._ages < count[:, None], errors, 0.0).amax(1).clamp_min(cu.CUT_FLOOR)
+        far = least * (least / usual).clamp(1.0, cu.CUT_MOST) ** 0.25 > cu.CUT_ERROR
+        cut = (count >= cu.CUT_WARMUP) & far & ~_one_sided(luma, before)
+        usual_too = (seen > 0) & ~cut
+        errors = torch.where(usual_too[:, None], _with_newest(apart[:, 0], errors)[:, :-1], errors)
+        return cut, (errors, torch.where(usual_too, (count + 1).clamp_max(cu.CUT_MEMORY), count), luma)
+
+
+def _one_sided(luma: Tensor, before: Tensor) -> Tensor:
+    """See `one_sided`: (B, N) twice → (B,)."""
+    change = luma - before
+    up, down = change.clamp_min(0).sum(1), (-change).clamp_min(0).sum(1)
+    new, old = luma - luma.mean(1, keepdim=True), before - before.mean(1, keepdim=True)
+    contrast, other = new.square().mean(1).sqrt(), old.square().mean(1).sqrt()
+    alike = (new * old).mean(1) > cu.SAME_SHAPES * contrast * other
+    no_shapes = torch.maximum(contrast, other) < cu.NO_SHAPES
+    return (torch.minimum(up, down) <= cu.ONE_SIDED * (up + down)) & (alike | no_shapes)
+
+
 class BatchedContext:
     """`Context` of B streams: the cues now, 3, 6 and 12 frames ago, and now less their running mean.
 
@@ -155,8 +197,8 @@ class BatchedContext:
     """
 
     def __init__(self, cues: int, device: torch.device) -> None:
-        self._lags = torch.tensor(CONTEXT, device=device)
-        past = torch.zeros(1, max(CONTEXT), cues, device=device)
+        self._lags = torch.tensor(cu.CONTEXT, device=device)
+        past = torch.zeros(1, max(cu.CONTEXT), cues, device=device)
         self.empty = past, past[:, 0]
 
     def step(self, cues: Tensor, past: Tensor, mean: Tensor, seen: Tensor) -> Stepped:
@@ -165,7 +207,7 @@ class BatchedContext:
         lagged = _frames_ago(recent, self._lags, seen).flatten(1)
         before = torch.where(seen[:, None] > 0, mean, cues)
         above = cues - before
-        weight = _weight_of_newest(CONTEXT_LEAST_WEIGHT, seen, 2)
+        weight = _weight_of_newest(cu.LEAST_WEIGHT, seen, 2)
         return torch.cat([lagged, above], dim=1), recent[:, :-1], before + weight[:, None] * above
 
 

@@ -10,7 +10,7 @@ from ongebd.estimator.cues import LUMA_DIM, CueStream
 from ongebd.estimator.forest import Forest
 from ongebd.estimator.learned import LearnedModel
 from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows, Scored
-from ongebd.pool.gpu.cues import BatchedAppearance, BatchedContext, BatchedMotion
+from ongebd.pool.gpu.cues import BatchedAppearance, BatchedContext, BatchedCuts, BatchedMotion
 
 
 class BatchedLearned(BatchedScorer):
@@ -27,6 +27,7 @@ class BatchedLearned(BatchedScorer):
 
     # `torch.compile` makes one graph of its 476 operations, but did not finish within three minutes.
     compiles = False
+    cuts = True
 
     def __init__(self, model: LearnedModel, dim: int, device: torch.device) -> None:
         facts = model.facts
@@ -37,17 +38,20 @@ class BatchedLearned(BatchedScorer):
         self._motion = BatchedMotion(device)
         self._context = BatchedContext(len(CueStream.names), device)
         self._forest = DeviceForest(model.forest, device)
-        self.empty = self._appearance.empty + self._motion.empty + self._context.empty
+        self._cuts = BatchedCuts(device)
+        self.empty = self._appearance.empty + self._motion.empty + self._context.empty + self._cuts.empty
 
     def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
-        """What each view says, (B, V), float64."""
+        """What each view says, and whether there is a cut, (B, V + 1), float64."""
         inputs, after = self.inputs(features, state, seen)
-        return self._forest.scores(inputs), seen >= 0, after
+        cut, cuts = self._cuts.step(after[1], features[:, self._network_dim :], state[6:], seen)
+        scores = torch.cat([self._forest.scores(inputs), cut.double()[:, None]], dim=1)
+        return scores, seen >= 0, after + cuts
 
     def inputs(self, features: Tensor, state: Rows, seen: Tensor) -> tuple[Tensor, Rows]:
-        """What the trees look at, (B, inputs), float32, and the new state."""
+        """What the trees look at, (B, inputs), float32, and the new state but that of the cuts."""
         network, luma = features[:, : self._network_dim], features[:, self._network_dim :]
-        past, gram, pictures, flow, cues, mean = state
+        past, gram, pictures, flow, cues, mean = state[:6]
         appearance, past, gram = self._appearance.step(network, past, gram, seen)
         motion, pictures, flow = self._motion.step(luma, pictures, flow, seen)
         newest = torch.cat([appearance, motion], dim=1)

@@ -72,6 +72,7 @@ class GpuRuntime(Runtime):
         max_streams = read_as(max_streams, AtLeastOne, "max_streams")
         self.max_batch = read_as(max_batch, AtLeastOne, "max_batch")
         self._config = model.configured(config)
+        self._levels = model.levels
         self._device = torch_device(device)
         if self._device.type not in ("cpu", "cuda"):
             raise ConfigError(f"device {device}: streams run on cpu, cuda or cuda:N")
@@ -118,7 +119,7 @@ class GpuRuntime(Runtime):
         except IndexError:
             taken = f"all {len(self._settings)} streams are taken"
             raise ConfigError(f"{taken}; set max_streams higher") from None
-        return DeviceSlot(number, config, self._scorer, self._settings[number])
+        return DeviceSlot(number, config, self._scorer, self._settings[number], self._levels)
 
     def release(self, slot: DeviceSlot) -> None:
         """Give the slot to the next stream that opens."""

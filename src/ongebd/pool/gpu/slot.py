@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -59,13 +61,19 @@ class DeviceSlot(Judge):
     """
 
     def __init__(
-        self, number: int, config: StreamConfig, scorer: BatchedScorer, settings: npt.NDArray[np.float64]
+        self,
+        number: int,
+        config: StreamConfig,
+        scorer: BatchedScorer,
+        settings: npt.NDArray[np.float64],
+        levels: Callable[[StreamConfig], Sequence[float]],
     ) -> None:
+        self._levels, self._cuts = levels, scorer.cuts
         has_views = bool(scorer.delays)
         self._late = DelayedScores(scorer.delays or (0,), scorer.latency, cold=COLD if has_views else 0)
         on_device = not has_views and config.head in (None, OBD)
         self._device_head = DeviceHead(config) if on_device else None
-        super().__init__(self._late, self._device_head or config.new_head(), config.runs())
+        super().__init__(self._late, self._device_head or config.new_head(), config.runs(levels(config)))
         self.number, self.config, self.settings = number, config, settings
         self.latency = float(scorer.latency / config.rate())
         self.restart = True  # whatever the slot's last stream left behind
@@ -89,10 +97,13 @@ class DeviceSlot(Judge):
             raise FeatureError(f"frame {self.frames} at {time:.3f} s: {_BROKEN[int(fault)]}")
         if restarted:
             self.break_off()
-        score = self._late.add([error, *verdict[len(VERDICT) :]]) if known else None
+        views, cut = verdict[len(VERDICT) :], False
+        if self._cuts:
+            cut = views.pop() > 0
+        score = self._late.add([error, *views]) if known else None
         if known and self._device_head is not None:
             self._device_head.read(verdict)
-        return self.take(time, score)
+        return self.take(time, score, cut)
 
     def new_epoch(self) -> Boundary | None:
         """See `OnlineDetector.new_epoch`."""
@@ -102,5 +113,4 @@ class DeviceSlot(Judge):
     def retune(self, config: StreamConfig) -> None:
         """Judge with another τ or threshold from the next score on."""
         self.config = config
-        if self._device_head is None:
-            self.use(config.tau, config.threshold)
+        self.use(config.knob, self._levels(config))
