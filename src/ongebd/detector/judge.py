@@ -67,7 +67,7 @@ Head = BoundaryDiscriminator | ThresholdHead
 
 
 CUT_SECONDS = 0.3
-"""So long after a cut the scores are the cut's: a learned score may take some frames to rise."""
+"""So long after a cut, and before one that a look-ahead sees, the scores are the cut's."""
 SHOT_SECONDS = 0.06
 """What changes so shortly before a cut, or after it, is a blend of both shots."""
 PEAK_SECONDS = 1.0
@@ -362,7 +362,8 @@ class Judge:
         else:
             head.update(score)
             z, ready, positive = head.z, head.ready, head.is_boundary
-        able = ready and score is not None and score > self._runs.least
+        before_cut = any(cuts and then - time < CUT_SECONDS for _, then, cuts in self._waiting)
+        able = ready and score is not None and score > self._runs.least and not before_cut
         onset, found = self._runs.update(time, z, able, now, cut)
         self._found += found
         moments = head.mean, head.std, z, head.threshold
