@@ -16,7 +16,7 @@ from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.detector import load
 from ongebd.detector.recipes import catalogue
 from ongebd.errors import ConfigError
-from ongebd.offline import predictability
+from ongebd.offline import flowgebd, predictability
 from ongebd.offline.systems import SYSTEMS, TRAINED, make_system
 from ongebd.offline.whole_video import WholeVideo, spread
 from synthetic import FPS, MemoryStore, MemoryVideo, SyntheticConfig, make_synthetic
@@ -33,10 +33,15 @@ SMALL = {
     "lcvsl": "width=16,side=4,length=80",
     "bmn": "width=8,points=8,length=80",
     "bmn-startend": "width=8,points=8,length=80",
-    "coseg": "width=16,heads=2,layers=1,length=80",
+    "coseg": "width=16,heads=2,layers=1,length=120",
 }
 """Tiny networks. Each learns to find changes in seconds."""
-EPOCHS = {"ddm-net": 8, "bmn": 8}
+TRAINING: dict[str, dict[str, Any]] = {
+    "sboco": {"lr": 1e-2},
+    "basicgebd": {"epochs": 8},
+    "ddm-net": {"epochs": 8},
+    "bmn": {"epochs": 8},
+}
 
 
 def features_with_changes(at: list[int], frames: int, dim: int = 16) -> np.ndarray[Any, Any]:
@@ -73,6 +78,24 @@ def test_pa_random_gives_no_video_its_own_boundaries():
         assert not (own * given).any()
 
 
+def test_flowgebd_tells_another_scene_and_a_burst_of_motion_from_a_still_picture():
+    pytest.importorskip("cv2")
+    rng = np.random.default_rng(0)
+    one, two = (np.kron(rng.integers(0, 255, (14, 14, 1)), np.ones((6, 8, 3))) for _ in range(2))
+    scenes = [one] * 16 + [two] * 16
+    given = np.stack([picture.ravel().astype(np.float32) + 1 for picture in scenes])
+    assert np.flatnonzero(flowgebd.score_video(given, 8.0)).tolist() == [16]
+    moved = [np.roll(one, 3 * max(0, min(4, frame - 12)), axis=1) for frame in range(32)]
+    given = np.stack([picture.ravel().astype(np.float32) + 1 for picture in moved])
+    found = np.flatnonzero(flowgebd.score_video(given, 8.0))
+    assert len(found) >= 1
+    assert (np.abs(found - 14) <= 3).all()
+    still = np.repeat(given[:1], 32, axis=0)
+    assert not flowgebd.score_video(still, 8.0).any()
+    for frames in range(3):
+        assert flowgebd.score_video(given[:frames], 8.0).shape == (frames,)
+
+
 def test_a_candidate_must_be_the_only_highest_among_its_neighbours():
     assert spread(np.array([0.0, 0.5, 0.5, 0.0]), 4, 1, 1).tolist() == [0, 0, 0, 0]
     assert spread(np.array([0.3, 0.1, 0.2]), 3, 1, 1).tolist() == [0.3, 0, 0.2]
@@ -81,11 +104,19 @@ def test_a_candidate_must_be_the_only_highest_among_its_neighbours():
 
 def test_every_offline_system_is_listed_as_such():
     facts = {each["name"]: each for each in catalogue()}
-    for name in (*TRAINED, "pa"):
+    for name in (*TRAINED, "pa", "flowgebd"):
         assert facts[name]["offline"]
         assert facts[name]["latency"] is None
         assert facts[name]["parameters"] == SYSTEMS[name].parameters
     assert not facts["immediate"]["offline"]
+
+
+def test_the_docs_list_every_system_with_its_source_and_size():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "offline.md").read_text()
+    for name, system in SYSTEMS.items():
+        labels = "yes" if system.supervised else "no"
+        count = f"{system.parameters / 1e6:.3f}" if system.network else "0"
+        assert f"| `{name}` | {system.title} | {system.source} | {labels} | {count} | " in page
 
 
 def test_an_offline_method_takes_no_stream_and_says_what_to_do(capsys: pytest.CaptureFixture[str]):
@@ -136,7 +167,7 @@ def configured(name: str, out: Path, **changes: Any) -> TrainConfig:
             "network": SMALL[name],
             "out": str(out),
             "batch": 192,
-            "epochs": EPOCHS.get(name, 4),
+            "epochs": 4,
             "validate_every": 4,
             "optimizer": "adamw",
             "lr": 3e-3,
@@ -145,6 +176,7 @@ def configured(name: str, out: Path, **changes: Any) -> TrainConfig:
             "select_by": "average",
             "device": "cpu",
         }
+        | TRAINING.get(name, {})
         | changes
     )
 

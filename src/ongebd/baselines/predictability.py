@@ -3,8 +3,8 @@
 Shou, Lei, Wang, Ghadiyaram and Feiszli: Generic Event Boundary Detection: A Benchmark for Event Segmentation.
 ICCV 2021. A moment is predictable if the mean feature of the frames before it is close to that of the frames
 after it; boundaries are where this distance peaks. The original looks for peaks over the whole video, with a
-Laplacian of Gaussian. Here a frame's score is the distance itself, known a few frames later, and a head
-decides on it.
+Laplacian of Gaussian: `ongebd.offline.predictability`. Here a frame's score is the distance itself, known a
+few frames later, and a head decides on it.
 """
 
 from __future__ import annotations

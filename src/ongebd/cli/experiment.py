@@ -64,6 +64,9 @@ class RunOption:
     ids: Path | None = None
     """CSV file whose first column lists the test videos to score; the others are left out. With --data."""
 
+    row: Annotated[list[str] | None, Parameter(negative=())] = None
+    """NAME=FILE: also score the predictions of another system in FILE, as NAME; can be repeated."""
+
     out: Annotated[Path, Parameter(alias="-o")] = Path("experiments")
     """Folder for report.md, report.html, results.json, tables/*.tex and figures."""
 
@@ -125,6 +128,7 @@ def _run(names: Sequence[str], option: RunOption) -> int:
             data=option.data,
             clips=option.clips or [],
             ids=option.ids,
+            given=_files(option.row or []),
             out=option.out,
             work=option.work or option.out / "work",
             scale=scale,
@@ -134,6 +138,19 @@ def _run(names: Sequence[str], option: RunOption) -> int:
             tell=lambda line: progress.summary(f"[{progress.seconds:5.0f} s] {line}"),
             show=progress.show,
         )
+
+
+def _files(texts: Sequence[str]) -> dict[str, Path]:
+    """NAME=FILE pairs."""
+    files = {}
+    for text in texts:
+        name, equals, file = text.partition("=")
+        if not (name and equals and file) or name in files:
+            raise ConfigError(f"--row {text}: use NAME=FILE, each name once, such as --row DyBDet=dybdet.pkl")
+        if not Path(file).is_file():
+            raise ConfigError(f"--row {text}: no such file; name a file of predictions")
+        files[name] = Path(file)
+    return files
 
 
 def _plain_arguments(arguments: Sequence[str]) -> list[str]:

@@ -17,7 +17,7 @@ from ongebd.detector.detector import Scorer
 from ongebd.detector.model import LEARNED, Recipe, learned_recipe
 from ongebd.detector.trained import ESTIMATOR
 from ongebd.errors import ConfigError
-from ongebd.offline import predictability, systems
+from ongebd.offline import flowgebd, predictability, systems
 from ongebd.offline.whole_video import ScoreVideo, WholeVideo
 
 TRAINABLE = (ESTIMATOR, *METHODS, *systems.TRAINED)
@@ -84,6 +84,12 @@ RECIPES = {
         latency=Predictability().latency,
     ),
     "pa": _untrained_system("pa", predictability.score_video),
+    "flowgebd": replace(
+        _untrained_system("flowgebd", flowgebd.score_video),
+        defaults=replace(_DECIDED, fps=flowgebd.FPS),
+        pictures=Pictures(flowgebd.WIDTH, flowgebd.HEIGHT),
+        extra="peers",
+    ),
     "clock": Recipe(
         summary=f"blind: a boundary every {PERIOD:g} s, or as many as are given",
         defaults=_DECIDED,
@@ -126,7 +132,9 @@ def catalogue() -> list[dict[str, Any]]:
     recipes = RECIPES | {name: _trained(*about) for name, about in trained.items()}
     for name in systems.TRAINED:
         system = systems.SYSTEMS[name]
-        recipes[name] = replace(_trained(system.parameters, system.summary), offline=True)
+        made = replace(_trained(system.parameters, system.summary), offline=True)
+        labels = "" if system.supervised else "; the labels only choose its threshold"
+        recipes[name] = replace(made, trained_on=f"{made.trained_on}{labels}")
     found = [_facts(name, recipe) for name, recipe in recipes.items()]
     return sorted(found, key=lambda facts: (facts["extra"] or "", facts["name"]))
 

@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from ongebd.baselines.network import Layers, Size
 from ongebd.offline.maps import in_parts
-from ongebd.offline.network import OfflineConfig, OfflineNetwork, windows
+from ongebd.offline.network import OfflineConfig, OfflineNetwork, Rate, windows
 
 SIDE = 5
 """Frames before the hidden one; there is one fewer after it."""
@@ -32,6 +32,10 @@ SIDE = 5
 class CosegConfig(OfflineConfig):
     """The shape of a CoSeg."""
 
+    fps: Rate = 24.0
+    """Frames a second that it looks at."""
+    length: Size = 240
+    """Frames in a clip."""
     width: Size = 1024
     """Numbers in a frame."""
     layers: Layers = 2
@@ -48,7 +52,7 @@ class Coseg(OfflineNetwork):
 
     method: ClassVar[str] = "coseg"
     Shape: ClassVar[type[OfflineConfig]] = CosegConfig
-    scope: ClassVar[int | None] = 8
+    scope: ClassVar[int | None] = 24
     shape: CosegConfig
 
     def __init__(self, config: CosegConfig = CosegConfig()) -> None:

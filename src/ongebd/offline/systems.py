@@ -54,6 +54,9 @@ _BMN = {
 
 SYSTEMS = {
     "pa": System("PA", "peaks of the distance between the features before and after", SHOU, False),
+    "flowgebd": System(
+        "FlowGEBD", "optical flow: pixels that are lost, and peaks", "Gothe et al., WACV 2024", False
+    ),
     "pa-random": System("PA-Random", "the boundaries that PA finds in another video", SHOU, False),
     "pc": System(
         "PC",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ torch = pytest.importorskip("torch", reason="the extra `train` is not installed"
 
 from ongebd.data.label_set import LabelSet  # noqa: E402
 from ongebd.data.labelled import label_videos  # noqa: E402
-from ongebd.errors import FeatureError, MissingDataError  # noqa: E402
+from ongebd.errors import ConfigError, FeatureError, MissingDataError  # noqa: E402
 from ongebd.features.store import FeatureStore  # noqa: E402
 from ongebd.lab.experiments import scoring  # noqa: E402
 from ongebd.lab.experiments.cache import Cache  # noqa: E402
@@ -21,6 +22,7 @@ from ongebd.lab.experiments.datasets import DataSet, Part  # noqa: E402
 from ongebd.lab.experiments.report import Report  # noqa: E402
 from ongebd.lab.experiments.runner import Runner, Step, slower  # noqa: E402
 from ongebd.lab.experiments.scales import scale_of  # noqa: E402
+from ongebd.lab.experiments.session import with_given  # noqa: E402
 from ongebd.lab.experiments.tables import notes_of, tables_of  # noqa: E402
 from ongebd.types import Boundary  # noqa: E402
 from synthetic import SyntheticConfig, make_synthetic  # noqa: E402
@@ -157,6 +159,26 @@ def test_a_method_that_needs_videos_is_left_out_where_there_are_none(runner: Run
     assert table.failures == []
     assert all("needs the videos, and none is there" in str(row.missing) for row in table.rows)
     assert "SceneDetect was left out: " in " ".join(notes_of(table))
+
+
+def test_predictions_of_another_system_are_a_row_where_their_videos_are_scored(
+    runner: Runner, material: Made, tmp_path: Path
+) -> None:
+    labels = material.set.test.labels
+    right, other = tmp_path / "right.json", tmp_path / "other.json"
+    right.write_text(json.dumps({n: v.boundaries[0].tolist() for n, v in labels.videos.items()}))
+    other.write_text(json.dumps({"elsewhere": [1.0]}))
+    offline = EXPERIMENTS["offline-kinetics"]
+    printed = replace(offline, rows=tuple(row for row in offline.rows if row.kind == "printed"))
+    table = runner.table(with_given(printed, {"DyBDet": right, "Mine": right, "Other": other}))
+    rows = {row.row.name: row for row in table.rows}
+    assert len(rows) == len(printed.rows) + 2
+    for name in ("DyBDet", "Mine"):
+        assert rows[name].cells["absolute 0.25"].value == 1
+    assert rows["DyBDet"].printed["average"] == 0.89
+    assert "none of the 1 videos of" in str(rows["Other"].missing)
+    with pytest.raises(ConfigError, match="--row PA: offline-kinetics has such a row"):
+        with_given(offline, {"PA": right})
 
 
 def test_a_row_that_fails_says_why_and_the_others_stand(

@@ -29,8 +29,9 @@ class Row:
     Attributes:
         name: In the table.
         kind: `trained` here; an `untrained` anticipator on features; `watched`: a method of `ongebd.load` on
-            the videos; `printed`: only in the paper.
-        method: Of a trained row, as in `TrainConfig.method`; else a name from `ongebd models`.
+            the videos; `given`: the predictions of another system in a file; `printed`: only in the paper.
+        method: Of a trained row, as in `TrainConfig.method`; the file of a given one; else a name from
+            `ongebd models`.
         training: Training settings that differ from the scale's.
         deciding: Settings of the discriminator that differ from the paper's (`TrainConfig`).
         obd: Whether the discriminator decides, or a fixed threshold on the error or probability.
@@ -41,7 +42,7 @@ class Row:
     """
 
     name: str
-    kind: Literal["trained", "untrained", "watched", "printed"] = "trained"
+    kind: Literal["trained", "untrained", "watched", "given", "printed"] = "trained"
     method: str = "estimator"
     training: Mapping[str, Any] = field(default_factory=dict)
     deciding: Mapping[str, Any] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from ongebd.lab.experiments.datasets import DataSet, DataSource, Part
 from ongebd.lab.experiments.definition import Experiment, Row
 from ongebd.lab.experiments.scales import Scale
 from ongebd.lab.experiments.scores import SCORES, Limit, Measured, Resampled, compared, count, limits
-from ongebd.lab.experiments.scoring import FrameScores, Scoring, Shared, decide, watch
+from ongebd.lab.experiments.scoring import FrameScores, Scoring, Shared, decide, given, watch
 from ongebd.lab.experiments.speed import bench, speed_values
 
 
@@ -234,6 +234,9 @@ class Runner:
     ) -> tuple[RowResult, list[Comparison], Sequence[str]]:
         """Thresholds and memory of a row, its boundaries beside the labels, seed by seed, and notes."""
         row, labels = result.row, data.test.labels
+        if row.kind == "given":
+            found = given(row, labels)
+            return result, [compared(labels, found)], found.notes
         if row.kind == "watched":
             found = watch(row, data.test, self._cache)
             return result, [compared(labels, found)], found.notes

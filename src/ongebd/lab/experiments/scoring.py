@@ -14,10 +14,12 @@ import numpy as np
 import torch
 
 import ongebd
+from ongebd.data.id_matching import match_ids
 from ongebd.data.label_set import LabelSet
 from ongebd.data.labelled import LabelledVideo, label_videos
 from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet, VideoPrediction
+from ongebd.data.predictions import read_predictions
 from ongebd.errors import ConfigError, MissingDataError, OngebdError
 from ongebd.features.store import FeatureStore
 from ongebd.lab.experiments.cache import Cache
@@ -195,6 +197,22 @@ def decide(row: Row, scores: FrameScores, labels: LabelSet, shared: Shared) -> t
     if key not in shared:
         shared[key] = judge(*scores.test, settings, obd=row.obd)
     return predictions_at(shared[key], threshold, settings), threshold
+
+
+def given(row: Row, labels: LabelSet) -> PredictionSet:
+    """The predictions in a row's file, by the labels' ids.
+
+    Raises:
+        MissingDataError: None of them is of a labelled video.
+        LabelError: The file can't be read.
+    """
+    found = read_predictions(row.method)
+    known = match_ids(found.videos, labels.videos).label_of
+    if not known:
+        raise MissingDataError(
+            f"none of the {len(found.videos)} videos of {row.method} is among those to score"
+        )
+    return replace(found, videos={label: found.videos[name] for name, label in known.items()})
 
 
 def watch(row: Row, part: Part, cache: Cache) -> PredictionSet:

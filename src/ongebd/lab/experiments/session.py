@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,7 +14,7 @@ from ongebd.lab.experiments.cache import Cache
 from ongebd.lab.experiments.catalogue import EXPERIMENTS
 from ongebd.lab.experiments.composed_datasets import ComposedDataSets
 from ongebd.lab.experiments.datasets import DataFolder, DataSet, DataSource
-from ongebd.lab.experiments.definition import Experiment, SetName
+from ongebd.lab.experiments.definition import Experiment, Row, SetName
 from ongebd.lab.experiments.pictures import draw
 from ongebd.lab.experiments.report import Report
 from ongebd.lab.experiments.runner import Runner
@@ -27,6 +27,7 @@ def run_experiments(
     data: Path | None,
     clips: Sequence[Path],
     ids: Path | None = None,
+    given: Mapping[str, Path] | None = None,
     out: Path,
     work: Path,
     scale: Scale,
@@ -38,7 +39,8 @@ def run_experiments(
 ) -> int:
     """Run the named experiments, or all, on the data sets in `data` or on composites of `clips`.
 
-    Of the test videos in `data`, only those are scored that the file `ids` lists, if there is one.
+    Of the test videos in `data`, only those are scored that the file `ids` lists, if there is one. `given`
+    has files of predictions by the name of a row to add.
 
     `tell` prints a line; `show` says what is being trained, how many trainings are done, and of how many.
 
@@ -48,7 +50,7 @@ def run_experiments(
     Raises:
         OngebdError: A name, a folder or the device is wrong, or data can't be read.
     """
-    experiments = chosen(names)
+    experiments = [with_given(experiment, given or {}) for experiment in chosen(names)]
     cache = Cache(work, tell)
     source: DataSource = (
         ComposedDataSets(clips, scale, cache, backbone, tell) if data is None else DataFolder(data)
@@ -92,6 +94,22 @@ class Chosen:
         some = f"{count_of(len(labels))} of {self._file.name}"
         shown, unlike = f"{data.name}, {some}", (*data.unlike, some)
         return replace(data, name=shown, test=replace(data.test, labels=labels), unlike=unlike)
+
+
+def with_given(experiment: Experiment, given: Mapping[str, Path]) -> Experiment:
+    """An experiment with rows for files of predictions; one takes the place of a row that is only printed.
+
+    Raises:
+        ConfigError: A name is that of a row that runs.
+    """
+    if experiment.speed or experiment.grid:
+        return experiment
+    rows = {row.name: row for row in experiment.rows}
+    for name, path in given.items():
+        if name in rows and rows[name].kind != "printed":
+            raise ConfigError(f"--row {name}: {experiment.name} has such a row; choose another name")
+        rows[name] = Row(name=name, kind="given", method=str(path))
+    return replace(experiment, rows=tuple(rows.values()))
 
 
 def chosen(names: Sequence[str]) -> list[Experiment]:
