@@ -40,7 +40,7 @@ def test_a_short_training_is_not_said_to_have_given_up(findings: Callable[..., s
     text = findings([0.5, 0.45, 0.4])
     assert "doesn't anticipate yet; train for more epochs" in text
     assert "given up" not in text
-    assert "settings that differ from those of the paper: " in text
+    assert "differs from the settings of the paper: features of synthetic, not of ResNet-50, " in text
     assert "run 64" in text
 
 

@@ -86,7 +86,7 @@ def make_report(
     labels = dataset.labels.restrict([video.id for video in videos], "the validation videos")
     evaluation = evaluate(labels, results[0].predictions, config=EvaluationConfig(seed=config.split_seed))
     values = {
-        "findings": list(_findings(config, results, evaluation, progress)),
+        "findings": list(_findings(config, dataset, results, evaluation, progress)),
         "data": _data(dataset),
         "model": task.about(network),
         "best_epoch": progress.best_epoch + 1,
@@ -124,7 +124,11 @@ def write_training_report(report: Report, out: Path) -> None:
 
 
 def _findings(
-    config: TrainConfig, results: Sequence[Validated], evaluation: Values, progress: Progress
+    config: TrainConfig,
+    dataset: Dataset,
+    results: Sequence[Validated],
+    evaluation: Values,
+    progress: Progress,
 ) -> Iterator[str]:
     """What a reader should see first, one line each."""
     figure, own = config.select_by, results[0]
@@ -156,8 +160,10 @@ def _findings(
             )
         )
     whose = "the paper" if config.method == ESTIMATOR else f"{config.method}'s authors"
-    other_settings = ", ".join(config.deviations()) or "none"
-    yield f"settings that differ from those of {whose}: {other_settings}"
+    differing = config.deviations()
+    if not dataset.backbone.startswith("resnet50@"):
+        differing.insert(0, f"features of {dataset.backbone}, not of ResNet-50")
+    yield f"what differs from the settings of {whose}: {', '.join(differing) or 'nothing'}"
 
 
 def _data(dataset: Dataset) -> dict[str, Any]:
