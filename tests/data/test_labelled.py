@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import combinations
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from ongebd.data.label_dicts import TAPOS_INSTANCE
 from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.labelled import label_videos, random_split
+from ongebd.data.labels import read_labels
 from ongebd.errors import LabelError
 from synthetic import MemoryStore, MemoryVideo, SyntheticConfig, make_synthetic
 
@@ -53,8 +59,8 @@ INSTANCES = {
 }
 
 
-def test_tapos_instances_are_cut_out_of_whole_videos() -> None:
-    store = store_of(6, **{"1y60SfvKbxY": 60})
+def test_tapos_instances_are_cut_out_of_shots() -> None:
+    store = store_of(6, **{"1y60SfvKbxY_s00002": 60})
     found = label_videos(store, labels_of("tapos", **INSTANCES))
     assert [video.id for video in found.videos] == list(INSTANCES)
     first, second = found.videos
@@ -68,6 +74,30 @@ def test_tapos_instances_that_are_stored_are_taken_as_they_are() -> None:
     found = label_videos(store_of(6, **{name: 12}), labels_of("tapos", **INSTANCES))
     assert [(video.id, len(video)) for video in found.videos] == [(name, 12)]
     assert found.notes == ("1 labelled videos have no features and are left out",)
+
+
+def test_a_whole_tapos_video_or_another_instance_of_the_shot_is_never_cut() -> None:
+    """The times in the ids count from the start of a shot, which the labels don't say."""
+    for other in ("1y60SfvKbxY", "1y60SfvKbxY_s00003", "1y60SfvKbxY_s00002_7_000_9_000"):
+        with pytest.raises(LabelError, match=r"of instances or of shots \(VIDEO_s00002\): cut these out"):
+            label_videos(store_of(6, **{other: 60}), labels_of("tapos", **INSTANCES))
+
+
+def test_times_in_ids_of_tapos_count_from_a_shot(shared: Path) -> None:
+    by_shot, by_video = defaultdict(list), defaultdict(list)
+    for name in read_labels(shared / "labels/tapos_gt_val.pkl").videos:
+        found = TAPOS_INSTANCE.fullmatch(name)
+        assert found is not None
+        start, end = (float(found[part].replace("_", ".")) for part in ("from", "to"))
+        by_shot[found["shot"]].append((start, end))
+        by_video[found["shot"].rpartition("_")[0]].append((start, end))
+    assert overlapping(by_shot) <= 1
+    assert overlapping(by_video) > 5000
+
+
+def overlapping(groups: dict[str, list[tuple[float, float]]]) -> int:
+    pairs = (pair for spans in groups.values() for pair in combinations(sorted(spans), 2))
+    return sum(second[0] < first[1] - 0.05 for first, second in pairs)
 
 
 def test_the_split_is_by_id_and_seed_and_nothing_else() -> None:

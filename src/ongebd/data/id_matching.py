@@ -9,14 +9,15 @@
 4. Without a pattern, in rules 1 and 3: a video's ending (`abc.mp4`) or a `v_` in front (`v_abc`) may be
    missing, in the label or in the prediction, if that leaves no two labels alike.
 
-TAPOS labels *instances*, stretches of a video. Whole videos are cut by the times in the instances' ids.
+TAPOS labels *instances*, stretches of a shot. What was made of a shot, `VIDEO_s00002`, is cut by the times in
+the instances' ids. They count from the shot's start, which the labels don't say: whole videos can't be cut.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Set
+from collections.abc import Container, Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from ongebd.data.label_dicts import TAPOS_INSTANCE
@@ -29,9 +30,9 @@ _MIN_LENGTH = 5
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A stretch of a whole video, from and to in seconds."""
+    """A stretch of a shot, from and to in seconds."""
 
-    video: str
+    shot: str
     start: float
     end: float
 
@@ -102,12 +103,12 @@ def match_ids(predictions: Iterable[str], labels: Iterable[str], pattern: str | 
 
 
 def instances_in(
-    videos: Iterable[str], labels: LabelSet, there: Container[str], pattern: str | None = None
+    shots: Sequence[str], labels: LabelSet, there: Container[str], pattern: str | None = None
 ) -> tuple[dict[str, Instance], tuple[str, ...]]:
-    """The TAPOS instances that are cut out of whole videos, by their ids; and the videos that hold none.
+    """The TAPOS instances that are cut out of shots, by their ids; and the names that aren't such shots.
 
     Args:
-        videos: Ids that aren't those of instances.
+        shots: Ids that aren't those of labelled instances.
         labels: Instances of another data set don't exist.
         there: Instances that needn't be cut out.
         pattern: As in `match_ids`.
@@ -115,14 +116,22 @@ def instances_in(
     spans = defaultdict(list)
     for name in labels.videos if labels.dataset == "tapos" else ():
         if name not in there and (found := TAPOS_INSTANCE.fullmatch(name)):
-            spans[found["video"]].append((name, _seconds(found["from"]), _seconds(found["to"])))
-    match = match_ids(videos, spans, pattern)
+            spans[found["shot"]].append((name, _seconds(found["from"]), _seconds(found["to"])))
+    whole = [name for name in shots if not TAPOS_INSTANCE.search(name)]  # not instances without labels
+    label_of = match_ids(whole, spans, pattern).label_of
     cut = {
-        name: Instance(video, start, end)
-        for video, label in match.label_of.items()
+        name: Instance(shot, start, end)
+        for shot, label in label_of.items()
         for name, start, end in spans[label]
     }
-    return cut, match.unknown
+    return cut, tuple(name for name in shots if name not in label_of)
+
+
+def hint(labels: LabelSet) -> str:
+    """What to try where no id matches."""
+    if labels.dataset != "tapos":
+        return ""
+    return "; TAPOS's are those of instances or of shots (VIDEO_s00002): cut these out of whole videos first"
 
 
 def _seconds(text: str) -> float:

@@ -14,8 +14,8 @@ from ongebd.data.numbers import FloatArray, is_list, kind, number, number_list
 from ongebd.data.numbers import videos as count_of
 from ongebd.errors import LabelError
 
-# 1y60SfvKbxY_s00002_79_481_81_895: the video, the shot, and from 79.481 s to 81.895 s of it.
-TAPOS_INSTANCE = re.compile(r"(?P<video>.+)_s\d+_(?P<from>\d+_\d{1,3})_(?P<to>\d+_\d{1,3})")
+# 1y60SfvKbxY_s00002_79_481_81_895: the video, its shot, and from 79.481 s to 81.895 s of the shot.
+TAPOS_INSTANCE = re.compile(r"(?P<shot>.+_s\d+)_(?P<from>\d+_\d{1,3})_(?P<to>\d+_\d{1,3})")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.data.id_matching import instances_in, match_ids
+from ongebd.data.id_matching import hint, instances_in, match_ids
 from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.numbers import FloatArray
 from ongebd.errors import LabelError
@@ -83,8 +83,8 @@ def label_videos(
 ) -> LabelledVideos:
     """The videos of a store that are labelled, each with its targets.
 
-    TAPOS labels *instances*, stretches of a video. A store of instances is matched by their ids; from a store
-    of whole videos the instances are cut out by the times in their ids.
+    TAPOS labels *instances*, stretches of a shot. A store of instances is matched by their ids; from shots the
+    instances are cut out by the times in their ids.
 
     Args:
         store: Features.
@@ -106,11 +106,11 @@ def label_videos(
             videos.append(_labelled(store[stored[label.id]], label, rule, near))
         elif label.id in cut:
             part = cut[label.id]
-            videos.append(_labelled(store[part.video], label, rule, near, (part.start, part.end)))
+            videos.append(_labelled(store[part.shot], label, rule, near, (part.start, part.end)))
     if not videos:
         raise LabelError(
             f"none of the {len(store.ids())} videos in the store is in {labels.source or 'the labels'};"
-            " check that the ids match"
+            f" check that the ids match{hint(labels)}"
         )
     notes = []
     if unlabelled:

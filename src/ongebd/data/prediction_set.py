@@ -81,7 +81,7 @@ class PredictionSet:
         return replace(self, videos=videos)
 
     def of_instances(self, labels: LabelSet, id_pattern: str | None = None) -> PredictionSet:
-        """TAPOS: the labelled instances in place of whole videos, with times counted from their start.
+        """TAPOS: the labelled instances in place of shots, with times counted from an instance's start.
 
         An instance that has its own prediction keeps it. Frame numbers can't be cut, and stay.
         """
@@ -91,11 +91,11 @@ class PredictionSet:
         cut, _ = instances_in(match.unknown, labels, match.label_of.values(), id_pattern)
         if not cut:
             return self
-        whole = {part.video for part in cut.values()}
-        videos = {name: video for name, video in self.videos.items() if name not in whole}
+        shots = {part.shot for part in cut.values()}
+        videos = {name: video for name, video in self.videos.items() if name not in shots}
         for name, part in cut.items():
-            videos[name] = self.videos[part.video].between(part.start, part.end)
-        note = f"{len(cut)} instances cut out of {len(whole)} whole videos by the times in their ids"
+            videos[name] = self.videos[part.shot].between(part.start, part.end)
+        note = f"{len(cut)} instances cut out of {len(shots)} shots by the times in their ids"
         return replace(self, videos=videos, notes=(*self.notes, note))
 
     def at(self, moment: Moment) -> PredictionSet:

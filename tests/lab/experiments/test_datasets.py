@@ -193,26 +193,26 @@ def test_features_of_another_backbone_or_rate_never_stand_beside_printed_values_
         DataFolder(data).get("kinetics")
 
 
-def test_whole_tapos_videos_hold_their_instances(tmp_path: Path) -> None:
+def test_tapos_shots_hold_their_instances(tmp_path: Path) -> None:
     place = tmp_path / "tapos"
     place.mkdir()
     rows = {
         name: {"video_duration": 2.0, "substages_timestamps": [[1.0]], "fps": 6.0, "num_frames": 12}
-        for name in ("abcde_s0_4_0_6_0", "abcde_s1_8_500_10_500", "other_s0_0_0_2_0")
+        for name in ("abcde_s0_4_0_6_0", "abcde_s0_8_500_10_500", "other_s0_0_0_2_0")
     }
     for part in ("train", "test"):
         (place / f"{part}.json").write_text(json.dumps(rows))
     with FeatureStore.create(place / "features", backbone="resnet50@1", dim=2, fps=6) as store:
-        store.add("abcde", np.ones((66, 2)), np.arange(66) / 6, np.zeros(66, np.int32), 11.0, "abcde")
+        store.add("abcde_s0", np.ones((66, 2)), np.arange(66) / 6, np.zeros(66, np.int32), 11.0, "abcde_s0")
     (place / "videos").mkdir()
-    (place / "videos" / "abcde.mp4").write_bytes(b"")
+    (place / "videos" / "abcde_s0.mp4").write_bytes(b"")
     part = DataFolder(tmp_path).get("tapos").test
-    assert list(part.files) == ["abcde"]
-    whole = PredictionSet({"abcde": VideoPrediction(np.array([1.0, 5.0, 9.0]), np.array([1.0, 5.5, 9.0]))})
+    assert list(part.files) == ["abcde_s0"]
+    whole = PredictionSet({"abcde_s0": VideoPrediction(np.array([1.0, 5.0, 9.0]), np.array([1.0, 5.5, 9.0]))})
     cut = whole.of_instances(part.labels).videos
     assert {name: video.times.tolist() for name, video in cut.items()} == {
         "abcde_s0_4_0_6_0": [1.0],
-        "abcde_s1_8_500_10_500": [0.5],
+        "abcde_s0_8_500_10_500": [0.5],
     }
     decided = cut["abcde_s0_4_0_6_0"].decided
     assert decided is not None

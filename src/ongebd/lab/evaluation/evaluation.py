@@ -11,7 +11,7 @@ import numpy as np
 
 from ongebd import __version__
 from ongebd.common.settings import Range, check_fields
-from ongebd.data.id_matching import IdMatch, match_ids
+from ongebd.data.id_matching import IdMatch, hint, match_ids
 from ongebd.data.label_set import LabelSet
 from ongebd.data.labels import min_consistency_of
 from ongebd.data.numbers import FloatArray
@@ -109,7 +109,7 @@ def evaluate(
             raise LabelError(
                 f"{each.source or 'the predictions'}: none of its {len(each.videos)} ids is in"
                 f" {labels.source or 'the labels'} ({some}{', …' if len(match.unknown) > 3 else ''});"
-                " check the ids (see --id-pattern)"
+                f" check the ids (see --id-pattern){hint(labels)}"
             )
     renamed = [each.renamed(match.label_of) for each, match in zip(given, matches, strict=True)]
     if other is not None and config.missing == "skip":

@@ -50,7 +50,7 @@ class Part:
     Attributes:
         store: Folder of their features; it may hold others too.
         labels: Theirs.
-        files: Their files, as far as they are there, by id; that of a TAPOS instance may be a whole video.
+        files: Their files, as far as they are there, by id; that of a TAPOS instance may be its shot.
     """
 
     store: Path
@@ -166,8 +166,8 @@ def _part(store: Path, part: str, rules: Rules, shown: str) -> Part:
     files = {path.stem: path for path in found if path.suffix.lower() in ENDINGS}
     match = match_ids(files, labels.videos)
     cut, _ = instances_in(match.unknown, labels, match.label_of.values())
-    whole = {instance.video: instance.video for instance in cut.values()}
-    there = {name: files[stem] for stem, name in (match.label_of | whole).items()}
+    shots = {instance.shot: instance.shot for instance in cut.values()}
+    there = {name: files[stem] for stem, name in (match.label_of | shots).items()}
     return Part(store, labels, there)
 
 
