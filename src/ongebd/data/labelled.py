@@ -83,8 +83,8 @@ def label_videos(
 ) -> LabelledVideos:
     """The videos of a store that are labelled, each with its targets.
 
-    TAPOS labels *instances*, stretches of a shot. A store of instances is matched by their ids; from shots the
-    instances are cut out by the times in their ids.
+    TAPOS labels *instances*, stretches of a shot. A store of instances is matched by their ids; instances are
+    cut out of a store of shots by the times in their ids.
 
     Args:
         store: Features.
