@@ -145,8 +145,10 @@ def test_the_whole_video_scorer_gives_every_frame_its_score_at_the_end():
 
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 
+from ongebd.backbones import get  # noqa: E402
 from ongebd.baselines.network import parameter_count  # noqa: E402
 from ongebd.data.windows import build_clips  # noqa: E402
+from ongebd.features.store import FeatureStore  # noqa: E402
 from ongebd.lab.training.batches import DeviceFeatures  # noqa: E402
 from ongebd.lab.training.config import TrainConfig  # noqa: E402
 from ongebd.lab.training.dataset import make_dataset  # noqa: E402
@@ -234,6 +236,30 @@ def test_its_folder_finds_what_validation_found(name: str, tmp_path: Path):
     while (left := run.flush()) is not None:
         found.append(left.time)
     np.testing.assert_allclose(found, result.report.results[0].predictions.videos[video.id].times, atol=1e-9)
+
+
+def test_detect_reads_a_store_with_an_offline_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = configured("pc", tmp_path / "pc", epochs=1)
+    dataset = made(config, dim=1280, videos=6)
+    backbone = get("efficientnet_lite0").identity
+    result = train(config, dataset=replace(dataset, backbone=backbone)).report
+    assert result is not None
+    with FeatureStore.create(tmp_path / "store", backbone=backbone, dim=1280, fps=FPS) as store:
+        for video in dataset.validation:
+            store.add(video.id, video.features, video.times, video.epochs, 10.0, f"{video.id}.mp4")
+    model = str(tmp_path / "pc" / "model")
+    assert (
+        main(
+            ["detect", "--store", str(tmp_path / "store"), "--model", model, "--out", str(tmp_path / "found")]
+        )
+        == 0
+    )
+    for name, wanted in result.results[0].predictions.videos.items():
+        lines = map(json.loads, (tmp_path / "found" / f"{name}.jsonl").read_text().splitlines())
+        times = [line["time"] for line in lines if line["type"] == "boundary"]
+        np.testing.assert_allclose(times, wanted.times, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", TRAINED)

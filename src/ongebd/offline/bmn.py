@@ -100,7 +100,8 @@ class Bmn(OfflineNetwork):
         kind = _balanced(maps[:, 0], overlap > EVENT, there) * there
         apart = (maps[:, 1].sigmoid() - overlap).square() * there
         of_map = (kind + OVERLAP_WEIGHT * apart).sum(1) / there.sum(1).clamp_min(1)
-        return each + of_map[:, None]
+        total: Tensor = each + of_map[:, None]
+        return total
 
     def _judged(self, frames: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         """Start and end (B, 2, N), event and overlap of each segment (B, 2, segments), as logits."""
@@ -116,6 +117,7 @@ class Bmn(OfflineNetwork):
         maps = self.across(square.permute(0, 3, 1, 2))
         return self.ends(found), maps[:, :, first, last]
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def _overlap(self, middle: Tensor, real: Tensor) -> Tensor:
         """How far each segment overlaps with the event that it overlaps with most, (B, segments)."""
         first, last = self.segments
