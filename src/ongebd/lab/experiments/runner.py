@@ -196,9 +196,10 @@ class Runner:
             results.append(result)
         videos = len(comparison) if comparison else 0
         notes += [
-            f"{count_of(missing)} of {videos} missing from {', '.join(names)}: all boundaries in them count"
+            f"{count_of(missing)} of {videos} missing from {names}: all boundaries in them count"
             " as missed, as in the official script"
-            for missing, names in absent.items()
+            for missing, rows in absent.items()
+            for names in [", ".join(rows) if len(rows) < max(2, len(counts)) else "all rows"]
         ]
         unlike = [*data.unlike, *(f"{count_of(missing)} missing" for missing in absent)]
         if lacking:
