@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ongebd.detector import Model, OnlineDetector, StreamConfig, detect, load
+    from ongebd.detector.async_stream import stream_async
     from ongebd.errors import (
         ClusterError,
         ConfigError,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "load": "ongebd.detector",
     "detect": "ongebd.detector",
+    "stream_async": "ongebd.detector.async_stream",
     "Model": "ongebd.detector",
     "OnlineDetector": "ongebd.detector",
     "StreamConfig": "ongebd.detector",
@@ -72,6 +74,7 @@ __all__ = [
     "StreamPool",
     "detect",
     "load",
+    "stream_async",
 ]
 
 

@@ -50,6 +50,7 @@ class SourceRun:
         max_pixels: The largest picture that is decoded.
         private_network: Whether what a web source names may be on the private network.
         workers: Frames that the backbone works on in parallel; None takes the processors, at most four.
+        stop: Once another thread sets it, the source ends as if it had broken off, also while it is opened.
 
     Raises:
         SourceError: The source can't be opened (immediately), or nothing of it decoded (while iterating).
@@ -67,10 +68,11 @@ class SourceRun:
         max_pixels: int = MAX_PIXELS,
         private_network: bool = False,
         workers: int | None = None,
+        stop: threading.Event | None = None,
     ) -> None:
         check_source(source)  # before a model is made ready
         self.detector = model.begin(settings or model.configured())
-        self._stop = threading.Event()  # what may wait for a silent source ends, once it is set
+        self._stop = stop or threading.Event()  # what may wait for a silent source ends, once it is set
         self.video = VideoReader(
             source,
             self.detector.config.fps,
@@ -130,6 +132,15 @@ def _taken(held: deque[Frame], decision: Decision) -> Iterator[Event]:
         yield decision.boundary
 
 
+def given_model(model: str | Model, device: str) -> Model:
+    """The model that a user gave by name, or loaded, and so with its device."""
+    if not isinstance(model, Model):
+        return load(model, device=device)
+    if device != "cpu":
+        raise ConfigError("a loaded model has its device; give the device to ongebd.load")
+    return model
+
+
 def detect(
     source: Source,
     model: str | Model = DEFAULT_MODEL,
@@ -170,10 +181,7 @@ def detect(
     >>> for boundary in ongebd.detect("talk.mp4", sensitivity=0.3).boundaries:  # doctest: +SKIP
     ...     print(f"{boundary.time:.2f} s")
     """
-    if not isinstance(model, Model):
-        model = load(model, device=device)
-    elif device != "cpu":
-        raise ConfigError("a loaded model has its device; give the device to ongebd.load")
+    model = given_model(model, device)
     asked = asked_for(config, settings)
     if source_fps is None:  # a rate that the user gave also times a source without timestamps
         source_fps = asked.fps

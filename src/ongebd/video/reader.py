@@ -382,6 +382,9 @@ class VideoReader:
                     if sound:
                         return  # the rest of the file is opened next
                     self._change_codec(codec)
+            if self._connecting.stopped:  # a file doesn't wait, so nothing else ends it
+                self._ended, self.broken = InterruptedError(), "it was stopped"
+                return
             self._packets += packet.size > 0
             self._at = self._at if packet.pos is None else packet.pos
             self.gaps += packet.is_corrupt
