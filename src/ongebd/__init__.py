@@ -8,6 +8,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ongebd.detector import Model, OnlineDetector, StreamConfig, detect, load
     from ongebd.detector.async_stream import stream_async
+    from ongebd.detector.detection import Detection
+    from ongebd.detector.segments import Segment
     from ongebd.errors import (
         ClusterError,
         ConfigError,
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     )
     from ongebd.estimator.discriminator import BoundaryDiscriminator
     from ongebd.pool import StreamPool
-    from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
+    from ongebd.types import Boundary, Decision, Epoch, Frame
 
 # Where each public name lives. They are imported when first used, so that `import ongebd` costs nothing.
 _HOMES = {
@@ -36,7 +38,8 @@ _HOMES = {
     "BoundaryDiscriminator": "ongebd.estimator.discriminator",
     "Boundary": "ongebd.types",
     "Decision": "ongebd.types",
-    "Detection": "ongebd.types",
+    "Detection": "ongebd.detector.detection",
+    "Segment": "ongebd.detector.segments",
     "Epoch": "ongebd.types",
     "Frame": "ongebd.types",
     "OngebdError": "ongebd.errors",
@@ -68,6 +71,7 @@ __all__ = [
     "Model",
     "OngebdError",
     "OnlineDetector",
+    "Segment",
     "SourceError",
     "StoreError",
     "StreamConfig",

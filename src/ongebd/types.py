@@ -1,4 +1,4 @@
-"""The values that pass between rooms: a frame, the decision on it, a boundary, a whole detection."""
+"""The values that pass between rooms: a frame, the decision on it, a boundary, a break in the source."""
 
 from __future__ import annotations
 
@@ -110,24 +110,3 @@ class Epoch:
     number: int
     time: float
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Detection:
-    """The result of `ongebd.detect`.
-
-    Attributes:
-        boundaries: In the order of their decisions.
-        decisions: One for each frame that the detector saw.
-        duration: Seconds from the first frame to the end of the last decoded one.
-        epochs: Breaks in the source's clock or format, usually none.
-        warnings: Warnings about the source, one line each (frames that didn't decode, say).
-        complete: False if the source broke off before its end; `warnings` says why.
-    """
-
-    boundaries: list[Boundary]
-    decisions: list[Decision]
-    duration: float
-    epochs: list[Epoch] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    complete: bool = True

@@ -123,10 +123,12 @@ def test_a_trace_stays_small_and_keeps_every_peak(frames: list[tuple[float, bool
 
 def test_an_album_keeps_the_strongest():
     album = Album(size=3)
-    for i, score in enumerate([5.0, 1.0, 9.0, 3.0, 7.0]):
-        album.onset(float(i), np.zeros((1, 1, 3), np.uint8))
-        album.boundary(Boundary(i + 0.5, float(i), i + 1.0, score))
-    assert [snapshot.boundary.score for snapshot in album.snapshots()] == [5.0, 9.0, 7.0]
+    found = [Boundary(i + 0.5, i, i + 1.0, score) for i, score in enumerate([5.0, 1.0, 9.0, 3.0, 7.0])]
+    for boundary in found:
+        album.onset(boundary.onset, np.zeros((1, 1, 3), np.uint8))
+        album.boundary(boundary)
+    assert [snapshot.boundary.score for snapshot in album.snapshots(found)] == [5.0, 9.0, 7.0]
+    assert [snapshot.boundary.score for snapshot in album.snapshots(found[:3])] == [5.0, 9.0]
 
 
 def test_each_run_of_errors_above_the_threshold_is_shaded(header: RunHeader):

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ongebd import __version__
-from ongebd.cli.options import AccessOption, ClusterOption, Listed, Sources, checked_sources
+from ongebd.cli.options import AccessOption, ClusterOption, Listed, PartOption, Sources, checked_sources
 from ongebd.cli.terminal import ClosedOutput, Progress, Videos, counted, span
 from ongebd.common.text import spoken_name
 from ongebd.detector import Model, StreamConfig, load
 from ongebd.detector.models import DEFAULT_MODEL
+from ongebd.detector.segments import Selection
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output import (
     LineWriter,
@@ -51,6 +52,8 @@ def detect(
     stem: str | None = None,
     model: Annotated[str, Parameter(alias="-m")] = DEFAULT_MODEL,
     config: Annotated[StreamConfig | None, Parameter(name="*")] = None,
+    wanted: Annotated[Selection | None, Parameter(name="*")] = None,
+    part: Annotated[PartOption | None, Parameter(name="*")] = None,
     stream: int | None = None,
     source_fps: float | None = None,
     device: str = "cpu",
@@ -61,9 +64,12 @@ def detect(
 ) -> int:
     """Find the event boundaries of videos, as they stream.
 
-    Without --out each boundary is printed when it is found: its centre, its onset (the first frame that
-    fired), the time at which it was known, and its score. With --out the results of VIDEO.mp4 go to
-    DIR/VIDEO.jsonl and so on, written as they are found.
+    Without --out each boundary is printed when it is found: its centre and its score; its onset (the first
+    frame that fired) and the time at which it was known where they differ. With --out the results of
+    VIDEO.mp4 go to DIR/VIDEO.jsonl and so on, written as they are found.
+
+    With --chapters, --min-length or --max-per-minute the boundaries of a file come at its end, when it is
+    known which are wanted. Those of a pipe, a camera or a live URL come at once.
 
     A file that can't be read is reported in one line; the others go on.
 
@@ -90,6 +96,10 @@ def detect(
         A method or the folder of a trained model; `ongebd models` lists them.
     config
         Settings of the stream.
+    wanted
+        Which of the boundaries are wanted.
+    part
+        Which part of the sources is looked at.
     stream
         Which video stream of a file with several, from 0; cover art does not count.
     source_fps
@@ -120,6 +130,8 @@ def detect(
             "--verbose": where.verbose or None,
             "--plot": plot or None,
             "what is for sources": access,
+            "what selects boundaries": wanted,
+            "what selects a part": part,
         }
         for name, value in used.items():
             if value is not None:
@@ -149,8 +161,11 @@ def detect(
         stream=stream,
         source_fps=source_fps,
         device=device,
+        wanted=wanted,
+        **asdict(part or PartOption()),
         **asdict(access or AccessOption()),
     )
+    reading.part  # noqa: B018 - refused before any work
     if where.cluster is not None and out is not None:
         from ongebd.cluster import DetectTask
 
@@ -199,9 +214,11 @@ def _detect_one(
         for warning in end.warnings:
             progress.say(f"ongebd: {name}: {warning}")
         stopped = "" if end.complete else ", stopped early"
+        of = "" if end.found is None else f" of the {end.found} found"
+        seconds = max(0.0, end.duration - float(reading.part[0]))
         progress.summary(
-            f"{name}: {counted(end.boundaries, 'boundary')} in {end.duration:.3f} s of video"
-            f" ({end.duration / progress.seconds:.1f} × real time{stopped})"
+            f"{name}: {counted(end.boundaries, 'boundary')}{of} in {seconds:.3f} s of video"
+            f" ({seconds / progress.seconds:.1f} × real time{stopped})"
         )
 
     progress.restart()

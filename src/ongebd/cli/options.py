@@ -36,7 +36,8 @@ ALL = "--help-all"
 TOKEN = "ONGEBD_TOKEN"
 
 SHORT = {
-    "detect": "list out format plot stem model sensitivity fps device cluster quiet",
+    "detect": "list out format plot stem model sensitivity chapters min-length max-per-minute cluster quiet",
+    "keyframes": "max out model sensitivity start end quiet",
     "watch": "serve token jsonl exec webhook thumbnails clips model sensitivity retries device quiet",
     "evaluate": "labels predictions compare dataset score out missing ids id-pattern",
     "compose": "out videos minutes seed split boundaries distractors seconds labels groups workers quiet",
@@ -162,6 +163,23 @@ def training_extra() -> Iterator[None]:
         raise
 
 
+_THEIRS = {
+    "--min-scene-len": "--min-length SECONDS",
+    "--detector": "--model NAME",
+    "--threshold-value": "--threshold",
+    "--input": "the source without an option",
+    "-i": "the source without an option",
+    "--output": "--out DIR",
+    "--stats": "--format jsonl",
+    "-s": "--start",
+    "--frame-skip": "--fps",
+    "-fs": "--fps",
+    "--num-images": "ongebd keyframes",
+    "--drop-short-scenes": "--min-length SECONDS",
+    "--merge-last-scene": "--min-length SECONDS",
+}
+"""Names of PySceneDetect, and ours."""
+
 Sources = Annotated[list[str], Parameter(allow_leading_hyphen=True, negative=())]
 """Files, folders, URLs, cameras, and `-` for standard input; see `checked_sources`."""
 
@@ -188,6 +206,8 @@ def checked_sources(command: str, sources: Sequence[str] | None, listed: Path | 
         if not source:
             raise ConfigError("a source is empty; name a video file, a URL, or - for standard input")
         if source.startswith("-") and source != "-" and not _is_file(source):
+            if (ours := _THEIRS.get(source.partition("=")[0])) is not None:
+                raise ConfigError(f"unknown option {source}; did you mean {ours}? {advice}")
             raise ConfigError(f"unknown option, or no such file: {source} {advice}")
     if command == "watch" or (len(named) == 1 and not os.path.isdir(named[0])):  # noqa: PTH112
         return named
@@ -205,6 +225,20 @@ class AccessOption:
 
     private_network: Annotated[bool, Parameter(negative=())] = False
     """Let playlists and redirects of web sources point to private addresses."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartOption:
+    """Which part of the sources is looked at."""
+
+    start: str | None = None
+    """Where to begin, in seconds or as h:mm:ss; times stay those of the source."""
+
+    end: str | None = None
+    """Where to end, on the same clock."""
+
+    duration: str | None = None
+    """Seconds (or h:mm:ss) after the start, instead of --end."""
 
 
 _LONGEST_NAME = 8192  # bytes: no file has a longer one, and few servers take it

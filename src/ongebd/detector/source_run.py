@@ -9,18 +9,22 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Self
 
 from ongebd.backbones.pipeline import frame_features
 from ongebd.common import MAX_PIXELS
 from ongebd.detector.config import StreamConfig, asked_for
+from ongebd.detector.detection import Detection
 from ongebd.detector.model import Model
 from ongebd.detector.models import DEFAULT_MODEL, load
+from ongebd.detector.segments import Selection, selected
 from ongebd.errors import ConfigError
-from ongebd.types import Boundary, Decision, Detection, Epoch, Frame
+from ongebd.types import Boundary, Decision, Epoch, Frame
 from ongebd.video import Source, VideoReader
 from ongebd.video.connecting import Connecting
 from ongebd.video.source import check_source
+from ongebd.video.timing import Moment, part_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ class SourceRun:
         private_network: Whether what a web source names may be on the private network.
         workers: Frames that the backbone works on in parallel; None takes the processors, at most four.
         stop: Once another thread sets it, the source ends as if it had broken off, also while it is opened.
+        start: Seconds of the source before which nothing is looked at.
+        end: Seconds of the source at which reading ends.
 
     Raises:
         SourceError: The source can't be opened (immediately), or nothing of it decoded (while iterating).
@@ -69,6 +75,8 @@ class SourceRun:
         private_network: bool = False,
         workers: int | None = None,
         stop: threading.Event | None = None,
+        start: Fraction = Fraction(0),
+        end: Fraction | None = None,
     ) -> None:
         check_source(source)  # before a model is made ready
         self.detector = model.begin(settings or model.configured())
@@ -80,6 +88,8 @@ class SourceRun:
             stream=stream,
             source_fps=source_fps,
             connecting=Connecting(max_pixels=max_pixels, private_network=private_network, stop=self._stop),
+            start=start,
+            end=end,
         )
         if model.offline and self.video.live:
             self.video.close()
@@ -151,6 +161,12 @@ def detect(
     max_pixels: int = MAX_PIXELS,
     private_network: bool = False,
     device: str = "cpu",
+    start: Moment | None = None,
+    end: Moment | None = None,
+    duration: Moment | None = None,
+    min_length: float | None = None,
+    max_per_minute: float | None = None,
+    chapters: int | None = None,
     **settings: Any,
 ) -> Detection:
     """Find the event boundaries of a source.
@@ -167,6 +183,12 @@ def detect(
         max_pixels: The largest picture that is decoded.
         private_network: Whether what a web source names may be on the private network.
         device: Where the networks of a model given by name compute; see `load`.
+        start: Where to begin, in seconds or as "h:mm:ss"; times stay those of the source.
+        end: Where to end.
+        duration: Seconds (or "h:mm:ss") after the start, instead of `end`.
+        min_length: Seconds; no segment is shorter, for the weaker boundaries give way.
+        max_per_minute: The strongest boundaries, this many times the minutes.
+        chapters: The strongest boundaries that make so many segments; of a file only.
         **settings: Single settings by name, as in `StreamConfig`: fps, sensitivity, tau, …
 
     Returns:
@@ -183,6 +205,8 @@ def detect(
     """
     model = given_model(model, device)
     asked = asked_for(config, settings)
+    wanted = Selection(min_length=min_length, max_per_minute=max_per_minute, chapters=chapters)
+    begin, until = part_of(start, end, duration)
     if source_fps is None:  # a rate that the user gave also times a source without timestamps
         source_fps = asked.fps
     boundaries: list[Boundary] = []
@@ -195,6 +219,8 @@ def detect(
         source_fps=source_fps,
         max_pixels=max_pixels,
         private_network=private_network,
+        start=begin,
+        end=until,
     ) as run:
         for event in run:
             if isinstance(event, Seen):
@@ -203,4 +229,13 @@ def detect(
                 boundaries.append(event)
     video = run.video
     whole = video.broken is None and video.cut_off is None
-    return Detection(boundaries, decisions, float(video.duration), video.epochs, video.warnings, whole)
+    seconds, reader = float(video.duration), None
+    if video.is_file and isinstance(source, str | os.PathLike) and source != "-":  # it can be read again
+        connecting = Connecting(max_pixels=max_pixels, private_network=private_network)
+        reader = partial(VideoReader, source, stream=stream, source_fps=source_fps, connecting=connecting)
+    chosen, found = boundaries, []
+    if wanted:
+        chosen, found = selected(boundaries, float(begin), seconds, wanted), boundaries
+    return Detection(
+        chosen, decisions, seconds, video.epochs, video.warnings, whole, float(begin), found, reader
+    )

@@ -82,6 +82,9 @@ class PictureWriter(Writer):
         if decision.onset:
             self._album.onset(decision.time, thumbnail(frame.rgb, frame.size))
 
+    def found(self, boundary: Boundary) -> None:
+        self._album.boundary(boundary)
+
     def boundary(self, boundary: Boundary) -> None:
         self._boundaries.append(boundary)
         self._album.boundary(boundary)
@@ -91,7 +94,7 @@ class PictureWriter(Writer):
 
     def close(self, end: RunEnd) -> None:
         """Draw the picture and put it in place."""
-        points, snapshots = self._trace.points(), self._album.snapshots()
+        points, snapshots = self._trace.points(), self._album.snapshots(self._boundaries)
         scene = Scene(self._header, end, points, self._boundaries, self._epochs, snapshots)
         with writing(self._path), write_whole(self._path) as part:
             render(scene, part)

@@ -7,8 +7,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,12 +18,14 @@ from ongebd.common import MAX_PIXELS
 from ongebd.common.text import HIDDEN, is_unique, printable, public_name, shortened, spoken_name
 from ongebd.detector import Model, Seen, SourceRun, StreamConfig
 from ongebd.detector.models import runtime_of
+from ongebd.detector.segments import Choice, Selection
 from ongebd.errors import ConfigError, uninterrupted
 from ongebd.output.text import COLUMNS, picture_title, vtt_start
-from ongebd.output.writer import RunEnd, RunHeader, Writer, writing
+from ongebd.output.writer import RunEnd, RunHeader, Setting, Writer, writing
 from ongebd.types import Boundary, Epoch
 from ongebd.video.source import local_path
 from ongebd.video.stills import is_pattern
+from ongebd.video.timing import part_of
 
 FORMATS = {
     "jsonl": "ongebd.output.jsonl:JsonlWriter",
@@ -230,6 +233,8 @@ class Reading:
         max_pixels: As in `SourceRun`; `private_network` too.
         device: Where the networks compute; see `ongebd.load`.
         workers: Frames that the backbone processes in parallel; None uses up to four processors.
+        start: As in `ongebd.detect`; `end` and `duration` too.
+        wanted: Which boundaries are wanted; None: all.
     """
 
     version: str
@@ -240,6 +245,22 @@ class Reading:
     private_network: bool = False
     device: str = "cpu"
     workers: int | None = None
+    start: str | None = None
+    end: str | None = None
+    duration: str | None = None
+    wanted: Selection | None = None
+
+    @property
+    def part(self) -> tuple[Fraction, Fraction | None]:
+        """Where to begin and to end, in seconds; ConfigError if they aren't times."""
+        return part_of(self.start, self.end, self.duration)
+
+    def described(self, settings: StreamConfig) -> dict[str, Setting]:
+        """What a header says of it: the settings of the stream, and what was asked for beside them."""
+        start, end = self.part
+        asked: dict[str, Setting] = {} if self.wanted is None else asdict(self.wanted)
+        asked |= {"start": float(start) or None, "end": None if end is None else float(end)}
+        return asdict(settings) | {name: value for name, value in asked.items() if value is not None}
 
 
 def detect_source(
@@ -267,6 +288,7 @@ def detect_source(
         OngebdError: Reading or writing failed. What was found until then is in the results.
     """
     settings = reading.settings or model.configured()
+    start, end = reading.part
     run = SourceRun(
         source,
         model,
@@ -276,15 +298,34 @@ def detect_source(
         max_pixels=reading.max_pixels,
         private_network=reading.private_network,
         workers=reading.workers,
+        start=start,
+        end=end,
     )
     video, runtime = run.video, runtime_of(reading.device)
-    header = RunHeader(
-        source, model.name, asdict(settings), video.width, video.height, reading.version, *runtime
-    )
+    about = reading.described(settings)
+    header = RunHeader(source, model.name, about, video.width, video.height, reading.version, *runtime)
     writers: Sequence[Writer] = ()
     frames = boundaries = 0
+    choice: Choice | None = None
+
+    def write(chosen: Iterable[Boundary]) -> None:
+        nonlocal boundaries
+        for boundary in chosen:
+            boundaries += 1
+            for writer in writers:
+                writer.boundary(boundary)
+
+    def take(boundary: Boundary) -> None:
+        if choice is None:
+            return write([boundary])
+        for writer in writers:
+            writer.found(boundary)
+        return write(choice.take(boundary))
+
     complete = stopped = False
     with run:
+        if reading.wanted is not None:
+            choice = Choice(reading.wanted, float(start), None if video.is_file else video.name)
         try:
             with contextlib.closing(iter(run)) as events:
                 show(0.0, video.expected_duration, 0)
@@ -296,11 +337,10 @@ def detect_source(
                                 frames += 1
                                 for writer in writers:
                                     writer.decision(frame, decision)
-                                show(decision.time, video.expected_duration, boundaries)
+                                count = boundaries if choice is None else choice.found
+                                show(decision.time, video.expected_duration, count)
                             case Boundary():
-                                boundaries += 1
-                                for writer in writers:
-                                    writer.boundary(event)
+                                take(event)
                             case Epoch():
                                 for writer in writers:
                                     writer.epoch(event)
@@ -313,15 +353,17 @@ def detect_source(
                 with uninterrupted():
                     writers = writers or open_writers(header)
                     while not complete and (last := run.detector.flush()) is not None:
-                        boundaries += 1
-                        for writer in writers:
-                            writer.boundary(last)
-                    end = RunEnd(complete, float(video.duration), frames, boundaries, video.warnings)
+                        take(last)
+                    seconds = float(video.duration)
+                    if choice is not None:
+                        write(choice.rest(seconds))
+                    all_found = None if choice is None else choice.found
+                    ending = RunEnd(complete, seconds, frames, boundaries, video.warnings, all_found)
                 try:
-                    close_all(writers, end)
+                    close_all(writers, ending)
                 finally:
                     with uninterrupted():
-                        ended(end)
+                        ended(ending)
     return video.broken or video.cut_off
 
 

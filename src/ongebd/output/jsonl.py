@@ -45,6 +45,9 @@ class JsonlWriter(Writer):
         line = json.dumps(record, ensure_ascii=self._ascii, allow_nan=False)
         return line if printable(line) == line else json.dumps(record, allow_nan=False)
 
+    def found(self, boundary: Boundary) -> None:
+        self.write({"type": "found", **boundary_fields(boundary)})
+
     def boundary(self, boundary: Boundary) -> None:
         self.write({"type": "boundary", **boundary_fields(boundary)})
 
@@ -55,10 +58,11 @@ class JsonlWriter(Writer):
     def close(self, end: RunEnd) -> None:
         """Write the end record and close the file. A file without that record is of a run that was killed."""
         warnings = [public_name(warning) for warning in end.warnings]
+        record = {"type": "end", **asdict(end), "duration": rounded(end.duration), "warnings": warnings}
+        if end.found is None:
+            del record["found"]
         try:
-            self.write(
-                {"type": "end", **asdict(end), "duration": rounded(end.duration), "warnings": warnings}
-            )
+            self.write(record)
         finally:
             self._out.close()
 

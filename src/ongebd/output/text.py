@@ -40,10 +40,14 @@ def _ticks(seconds: float, digits: int = 3) -> int:
 class LineWriter(Writer):
     """Writes a line for each boundary, and one that starts with `#` for a break in the source.
 
+    Onset and decision are named where they differ from the time.
+
     Example:
         >>> import sys
         >>> LineWriter(sys.stdout).boundary(Boundary(time=3.25, onset=3.167, decided=3.375, score=6.08))
         0:00:03.250  onset 0:00:03.167  decided 0:00:03.375  score 6.1
+        >>> LineWriter(sys.stdout).boundary(Boundary(time=3.25, onset=3.25, decided=3.25, score=0.62))
+        0:00:03.250  score 0.62
     """
 
     def __init__(self, target: Target, prefix: str = "") -> None:
@@ -51,10 +55,11 @@ class LineWriter(Writer):
         self._prefix = printable(prefix)
 
     def boundary(self, boundary: Boundary) -> None:
+        time = clock(boundary.time)
+        others = {"onset": clock(boundary.onset), "decided": clock(boundary.decided)}
+        named = "".join(f"  {name} {other}" for name, other in others.items() if other != time)
         self._out.write(
-            f"{self._prefix}{clock(boundary.time)}  onset {clock(boundary.onset)}"
-            f"  decided {clock(boundary.decided)}"
-            f"  score {boundary.score:.{1 if abs(boundary.score) >= 1 else 2}f}\n"
+            f"{self._prefix}{time}{named}  score {boundary.score:.{1 if abs(boundary.score) >= 1 else 2}f}\n"
         )
 
     def epoch(self, epoch: Epoch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import av
 import numpy as np
 import numpy.typing as npt
 
+from ongebd.detector.segments import strength
 from ongebd.types import Boundary, Decision, ImageU8
 
 THUMBNAIL = (160, 120)
@@ -72,7 +74,7 @@ class Snapshot:
 class Album:
     """Keeps the pictures of the `size` strongest boundaries."""
 
-    def __init__(self, size: int = 9) -> None:
+    def __init__(self, size: int = 72) -> None:
         self._size = size
         self._onsets: dict[float, ImageU8] = {}  # pictures whose boundary is not decided yet
         self._best: list[Snapshot] = []  # the strongest first
@@ -88,12 +90,13 @@ class Album:
         picture = self._onsets.pop(boundary.onset, None)
         if picture is not None:
             self._best.append(Snapshot(boundary, picture))
-            self._best.sort(key=lambda snapshot: -snapshot.boundary.score)
+            self._best.sort(key=lambda snapshot: -strength(snapshot.boundary))
             del self._best[self._size :]
 
-    def snapshots(self) -> list[Snapshot]:
-        """The kept pictures in the order of their boundaries' times."""
-        return sorted(self._best, key=lambda snapshot: snapshot.boundary.time)
+    def snapshots(self, wanted: Sequence[Boundary]) -> list[Snapshot]:
+        """The pictures of the strongest nine of the wanted boundaries, by time."""
+        best = [snapshot for snapshot in self._best if snapshot.boundary in wanted][:9]
+        return sorted(best, key=lambda snapshot: snapshot.boundary.time)
 
 
 def thumbnail(rgb: ImageU8, shape: tuple[int, int] | None = None) -> ImageU8:

@@ -54,8 +54,9 @@ class RunEnd:
         complete: False if the run stopped before the end of the source.
         duration: Seconds from the first frame to the end of the last decoded frame.
         frames: Frames that the detector saw.
-        boundaries: Boundaries found.
+        boundaries: Boundaries found; of a selection, those that are wanted.
         warnings: Warnings for the user, one line each.
+        found: Boundaries of which a selection was made; None if none was.
     """
 
     complete: bool
@@ -63,6 +64,7 @@ class RunEnd:
     frames: int
     boundaries: int
     warnings: list[str] = field(default_factory=list)
+    found: int | None = None
 
 
 class Writer:
@@ -77,8 +79,14 @@ class Writer:
     def decision(self, frame: Frame, decision: Decision) -> None:
         """Take the decision on one frame. Called for every frame that the detector saw."""
 
+    def found(self, boundary: Boundary) -> None:
+        """Take a decided boundary of which it isn't known yet whether it is wanted; before `boundary`."""
+
     def boundary(self, boundary: Boundary) -> None:
-        """Take a decided boundary; called after `decision` of the frame that decided it."""
+        """Take a decided boundary; called after `decision` of the frame that decided it.
+
+        Where a selection of a file was asked for, they come at the end, by time.
+        """
 
     def epoch(self, epoch: Epoch) -> None:
         """Take a break in the source; called before `decision` of the first frame after it."""

@@ -8,7 +8,8 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from fractions import Fraction
-from math import inf
+from itertools import chain, dropwhile
+from math import floor, inf
 from typing import Protocol, Self, cast
 
 import av.error
@@ -95,6 +96,8 @@ class VideoReader:
         preview: Adds a second picture to each frame (`Frame.preview`), whose shorter side has at most this
             many pixels.
         keep: Gets the source's packets.
+        start: Seconds of the source before which no frame is wanted. A file is sought in.
+        end: Seconds of the source at which reading ends.
 
     Attributes:
         container: FFmpeg's name of the container or protocol: mpegts, hls, …
@@ -126,8 +129,11 @@ class VideoReader:
         connecting: Connecting | None = None,
         preview: int | None = None,
         keep: Keeper | None = None,
+        start: Fraction = Fraction(0),
+        end: Fraction | None = None,
     ) -> None:
         self._source = source
+        self._from, self._to = start, end
         self._connecting = connecting or Connecting()
         self.name = source_name(source)
         self._sampler = None if fps is None else Sampler(exact_rate(fps))
@@ -174,7 +180,10 @@ class VideoReader:
         container_duration = self._container.duration or 0
         if self.expected_duration is None and container_duration > 0:
             self.expected_duration = container_duration / av.time_base
+        if end is not None and self.expected_duration is not None:
+            self.expected_duration = min(self.expected_duration, float(end))
         self.live = self._kind == "camera" or (self._kind == "url" and self.expected_duration is None)
+        self.is_file = self._kind in ("file", "url") and not self.live
         # A rate of the source that is the sampling rate is a guess, made for files.
         guessed = self._source_fps in (None, self._sampler and self._sampler.fps)
         self._by_arrival = self.live and guessed and not self._timed
@@ -250,8 +259,14 @@ class VideoReader:
         index, last_format = 0, None
         last: tuple[ImageU8, tuple[int, int], ImageU8 | None] | None = None
         self._wait_again()
-        for picture in self._pictures():
+        for picture in self._from_start():
             tick = self._tick(picture)
+            if self._to is not None and tick.time >= self._to:
+                break
+            self.duration = tick.time + tick.duration
+            if tick.time < self._from:
+                self._wait_again()
+                continue
             this_format = (picture.width, picture.height, picture.format.name if self._still < 0 else "")
             broke, self._break = self._break or tick.broke, None
             if broke is None and last_format is not None and last_format != this_format:
@@ -265,7 +280,8 @@ class VideoReader:
                 if self._sampler is not None:
                     self._sampler.restart()
             last_format = this_format
-            self.duration = tick.time + tick.duration
+            if self._to is not None:
+                self.duration = min(self.duration, self._to)
             if self._sampler is not None and not self._sampler.take(tick.time):
                 self._wait_again()
                 continue
@@ -286,6 +302,10 @@ class VideoReader:
             yield Frame(index, tick.time, rgb, len(self.epochs), pts, self._time_base, size, preview)
             index += 1
             self._wait_again()
+        else:
+            if self._from and self.decoded and self.duration <= self._from:
+                ends = f"ends at {float(self.duration):.3f} s, before the start at {float(self._from):g} s"
+                raise SourceError(f"{self.name}: {ends}; give an earlier start")
         if not self.decoded:
             self._refuse_if_damaged()
         if not index and self._unfit is not None:
@@ -345,10 +365,43 @@ class VideoReader:
     def _time_base(self) -> Fraction:
         return self._stream.time_base or Fraction(1, 1_000_000)
 
-    def _pictures(self) -> Iterator[VideoFrame]:
+    def _from_start(self) -> Iterator[VideoFrame]:
+        """As `_pictures`, but without most of those before `start`, if the source can be sought in."""
+        if not (self._from and self.is_file and self._timed):
+            return self._pictures()
+        rest = self._pictures_of_part()
+        first = next(rest, None)
+        if first is None:
+            return self._pictures(rest)
+        self._tick(first)  # time counts from here
+        stamp = "pts" if self.container != "avi" and first.pts is not None else "dts"
+        begin, counts = getattr(first, stamp), (self.decoded, self.damaged, self.gaps)
+        if begin is None:
+            return self._pictures(chain([first], rest))
+        for early in (0, 1, 5, 30, 300, self._from):
+            place = begin * (first.time_base or self._time_base) + max(Fraction(0), self._from - early)
+            try:
+                with interruptible(self._connecting.stop, self._until):
+                    self._container.seek(floor(place / self._time_base), stream=self._stream)
+            except (av.error.FFmpegError, OSError):
+                return self._pictures(chain([first], rest))
+            self._clock.skip()
+            # Pictures before the first key frame may need others that were not read.
+            part = dropwhile(lambda picture: not picture.key_frame, self._pictures_of_part())
+            key = next(part, None)
+            self.decoded, self.damaged, self.gaps = counts
+            now = None if key is None else getattr(key, stamp)
+            if key and now is not None and (now - begin) * (key.time_base or self._time_base) <= self._from:
+                return self._pictures(chain([key], part))
+            if early >= self._from:
+                break
+        return self._pictures() if key is None else self._pictures(chain([key], part))
+
+    def _pictures(self, part: Iterator[VideoFrame] | None = None) -> Iterator[VideoFrame]:
         """Every frame that decodes, in presentation order, of one part after the other."""
         while True:
-            yield from self._pictures_of_part()
+            yield from part or self._pictures_of_part()
+            part = None
             if self._ended is not None:
                 return
             self._note_what_is_missing()

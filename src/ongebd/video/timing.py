@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, isfinite
 
-from ongebd.errors import ConfigError, a_number
+from ongebd.errors import ConfigError, a_number, shown
 
 DEFAULT_RATE = Fraction(25)
 """Frames a second of a source without timestamps, unless the user gives a rate (FFmpeg's default too)."""
@@ -142,6 +143,10 @@ class Clock:
             self._newest_dts = decoded
         return Tick(time, shown or self._step or Fraction(0), broke)
 
+    def skip(self) -> None:
+        """Frames are left out: the next one may be shown at any time."""
+        self._last = self._last_pts = self._newest_dts = None
+
     def restart(self) -> None:
         """Another video follows: its first frame comes after the last one, whatever its timestamps."""
         if self._unwrapped is not None:
@@ -176,6 +181,53 @@ def exact_rate(fps: float | Fraction, name: str = "fps") -> Fraction:
         return rate
     ntsc = Fraction(round(rate * 1001 / 1000) * 1000, 1001)
     return ntsc if ntsc and abs(ntsc - rate) < Fraction(6, 1000) else rate
+
+
+Moment = float | Fraction | str
+"""A time in a video: seconds, or text, as people write it: 90, 1:30, 0:01:30.5."""
+
+_MOMENT = re.compile(r"(?:(?:(\d+):)?([0-5]?\d):(?=[0-5]?\d(?:\.|$)))?(\d+(?:\.\d+)?)", re.ASCII)
+
+
+def seconds_of(moment: Moment, name: str) -> Fraction:
+    """A time in a video, in seconds, exact.
+
+    >>> seconds_of("90", "start"), seconds_of("1:02:03.5", "start"), seconds_of(0.1, "start")
+    (Fraction(90, 1), Fraction(7447, 2), Fraction(1, 10))
+
+    Raises:
+        ConfigError: It isn't one, or is below 0.
+    """
+    if isinstance(moment, str):
+        if len(moment) < 40 and (parts := _MOMENT.fullmatch(moment.strip())):
+            return int(parts[1] or 0) * 3600 + int(parts[2] or 0) * 60 + Fraction(parts[3])
+        raise ConfigError(f"{name} must be seconds or h:mm:ss, such as 90 or 0:01:30, not {shown(moment)}")
+    number = a_number(name, moment)
+    if not (isfinite(number) and number >= 0):
+        raise ConfigError(f"{name} must be a time of at least 0, not {number:g}")
+    return moment if isinstance(moment, Fraction) else Fraction(repr(number))
+
+
+def part_of(
+    start: Moment | None, end: Moment | None, duration: Moment | None
+) -> tuple[Fraction, Fraction | None]:
+    """Where a part of a video begins and ends, in seconds; None: with the video.
+
+    Raises:
+        ConfigError: A time isn't one, or the part is empty.
+    """
+    begin = Fraction(0) if start is None else seconds_of(start, "start")
+    if end is not None and duration is not None:
+        raise ConfigError("end and duration say the same; give one of them")
+    if duration is not None:
+        until: Fraction | None = begin + seconds_of(duration, "duration")
+    else:
+        until = None if end is None else seconds_of(end, "end")
+    if until is not None and until <= begin:
+        raise ConfigError(
+            f"nothing is left between {float(begin):g} s and {float(until):g} s; give a later end"
+        )
+    return begin, until
 
 
 class Sampler:

@@ -1,0 +1,92 @@
+"""What `ongebd.detect` returns: the boundaries of a source, its segments and their key frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ongebd.detector.segments import Segment, Selection, segments_of, selected
+from ongebd.errors import ConfigError
+from ongebd.types import Boundary, Decision, Epoch, ImageU8
+
+if TYPE_CHECKING:
+    from ongebd.video import VideoReader
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """The result of `ongebd.detect`.
+
+    Attributes:
+        boundaries: In the order of their decisions; of a selection by time.
+        decisions: One for each frame that the detector saw.
+        duration: Seconds from the first frame of the source to the end of the last decoded one.
+        epochs: Breaks in the source's clock or format, usually none.
+        warnings: Warnings about the source, one line each (frames that didn't decode, say).
+        complete: False if the source broke off before its end; `warnings` says why.
+        start: Seconds from the first frame of the source to where detection began.
+        found: All boundaries, where `boundaries` are a selection of them; else empty.
+    """
+
+    boundaries: list[Boundary]
+    decisions: list[Decision]
+    duration: float
+    epochs: list[Epoch] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    complete: bool = True
+    start: float = 0.0
+    found: list[Boundary] = field(default_factory=list, repr=False)
+    _reader: Callable[..., VideoReader] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def segments(self) -> list[Segment]:
+        """What lies between the boundaries, by time; together they cover the video."""
+        return segments_of(self.boundaries, self.decisions, self.start, self.duration)
+
+    def selected(self, **wanted: Any) -> Detection:
+        """The same with other boundaries of those that were found.
+
+        Args:
+            **wanted: As in `ongebd.detect`: min_length, max_per_minute, chapters; none takes all.
+
+        Raises:
+            ConfigError: One is unknown or out of range.
+        """
+        found = self.found or self.boundaries
+        chosen = selected(found, self.start, self.duration, asked_selection(wanted))
+        return replace(self, boundaries=chosen, found=found)
+
+    def keyframes(self, max: int | None = None) -> Iterator[tuple[Segment, ImageU8]]:  # noqa: A002
+        """Each segment with one sharp picture that stands for it, read from the source one at a time.
+
+        Args:
+            max: Segments at most: then the strongest boundaries divide the video. None takes `segments`.
+
+        Yields:
+            The segment, whose `keyframe` is the picture's time; the picture, upright, RGB, uint8,
+            (height, width, 3). A segment that has no picture is left out.
+
+        Raises:
+            ConfigError: The source can't be read twice (a pipe, a camera), or `max` isn't a whole number.
+            SourceError: The source can't be read any more.
+        """
+        from ongebd.detector.keyframes import keyframes
+
+        if self._reader is None:
+            raise ConfigError(
+                "key frames need a file: a stream can't be read twice; save it, and name the file"
+            )
+        segments = self.segments
+        if max is not None and Selection(chapters=max).chapters and len(segments) > max:
+            segments = replace(self, found=self.boundaries).selected(chapters=max).segments
+        return keyframes(self._reader, segments)
+
+
+def asked_selection(wanted: dict[str, Any]) -> Selection:
+    """A selection from settings by name; ConfigError for an unknown one."""
+    try:
+        return Selection(**wanted)
+    except TypeError as problem:
+        known = "min_length, max_per_minute, chapters"
+        raise ConfigError(f"{str(problem).partition(' ')[2]}; choose from {known}") from None

@@ -1,0 +1,223 @@
+"""From boundaries to segments: as many, and as long, as people want."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Annotated
+
+from ongebd.common.settings import Range, check_fields
+from ongebd.errors import ConfigError
+from ongebd.types import Boundary, Decision
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Selection:
+    """Which of the boundaries that were found are wanted. Fewer are always a part of more.
+
+    Raises:
+        ConfigError: A value is of the wrong type or out of range.
+    """
+
+    min_length: Annotated[float, Range(least=0)] | None = None
+    """Seconds: no segment is shorter; the weaker boundaries give way."""
+
+    max_per_minute: Annotated[float, Range(above=0)] | None = None
+    """Boundaries a minute: of a file the strongest; a live stream tells those that stand out lately."""
+
+    chapters: Annotated[int, Range(least=1)] | None = None
+    """Segments at most: the strongest boundaries divide the file."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def __bool__(self) -> bool:
+        return self != Selection()
+
+
+def strength(boundary: Boundary) -> float:
+    """What boundaries are ranked by."""
+    return float(getattr(boundary, "peak", None) or boundary.score)
+
+
+def selected(boundaries: Iterable[Boundary], start: float, end: float, wanted: Selection) -> list[Boundary]:
+    """The wanted boundaries of a file, by time; `start` and `end` are its own, in seconds.
+
+    First segments that are too short are merged, then the strongest boundaries are taken. At most
+    `max_per_minute` times the minutes, but one, is always allowed.
+    """
+    kept = merged(sorted(boundaries, key=lambda one: one.time), start, end, wanted.min_length or 0.0)
+    most = len(kept)
+    if wanted.max_per_minute is not None:
+        most = min(most, max(1, int(wanted.max_per_minute * (end - start) / 60)))
+    if wanted.chapters is not None:
+        most = min(most, wanted.chapters - 1)
+    strongest = sorted(kept, key=lambda one: (-strength(one), one.time))[:most]
+    return sorted(strongest, key=lambda one: one.time)
+
+
+def merged(boundaries: Sequence[Boundary], start: float, end: float, shortest: float) -> list[Boundary]:
+    """The boundaries left when no segment is shorter than `shortest` seconds.
+
+    As long as the shortest segment is too short, the weaker of its two boundaries goes. The order in which
+    they go doesn't depend on `shortest`, so a larger one only removes more.
+
+    Args:
+        boundaries: By time.
+        start: Where the first segment begins.
+        end: Where the last one ends.
+        shortest: Seconds.
+    """
+    times = [start, *(one.time for one in boundaries), end]
+    last = len(times) - 1
+    strengths = [inf, *map(strength, boundaries), inf]
+    before, after = [place - 1 for place in range(last + 1)], [place + 1 for place in range(last + 1)]
+    gone = [False] * (last + 1)
+    heap = [(times[place + 1] - times[place], place, place + 1) for place in range(last)]
+    heapq.heapify(heap)
+    while heap:
+        length, left, right = heapq.heappop(heap)
+        if gone[left] or gone[right] or after[left] != right:
+            continue
+        if length >= shortest or (left == 0 and right == last):
+            break
+        weaker = left if strengths[left] < strengths[right] or right == last else right
+        gone[weaker] = True
+        left, right = before[weaker], after[weaker]
+        after[left], before[right] = right, left
+        heapq.heappush(heap, (times[right] - times[left], left, right))
+    return [one for one, out in zip(boundaries, gone[1:-1], strict=True) if not out]
+
+
+class Pace:
+    """Which boundaries of a stream are told, decided at once.
+
+    Each boundary gets a *distance*: to the nearest told one before it that could object. It is told if the
+    distance is at least `seconds`. One that could object is itself at a larger distance, so what is told with
+    more seconds is always a part of what is told with fewer, and two that are told are never closer.
+
+    Args:
+        seconds: Distance that is wanted.
+        start: Where the stream begins; the first segment has its length too.
+        ranked: Only boundaries that are at least as strong object. A stronger one is then told immediately.
+
+    >>> pace = Pace(10)
+    >>> [time for time in (3, 11, 12, 20, 30) if pace.tells(time, 1)]
+    [11, 30]
+    >>> pace = Pace(10, ranked=True)
+    >>> [time for time, score in ((3, 1), (5, 2), (11, 1), (22, 1)) if pace.tells(time, score)]
+    [3, 5, 22]
+    """
+
+    def __init__(self, seconds: float, start: float = 0.0, *, ranked: bool = False) -> None:
+        self._seconds = seconds
+        self._recent: deque[tuple[float, float, float]] = deque()  # time, distance, strength
+        if not ranked:
+            self._recent.append((start, inf, inf))
+        self._ranked = ranked
+
+    def tells(self, time: float, strength: float) -> bool:
+        """Whether the boundary at this time is told; times never decrease."""
+        while self._recent and time - self._recent[0][0] >= self._seconds:
+            self._recent.popleft()
+        distance = min(
+            (
+                time - earlier
+                for earlier, reach, score in self._recent
+                if reach > time - earlier and (score >= strength or not self._ranked)
+            ),
+            default=inf,
+        )
+        self._recent.append((time, distance, strength))
+        return distance >= self._seconds
+
+
+class Told:
+    """Which boundaries of a stream are told: those that keep every `Pace` of a selection."""
+
+    def __init__(self, wanted: Selection, start: float = 0.0) -> None:
+        self._paces = [Pace(wanted.min_length, start)] if wanted.min_length else []
+        if wanted.max_per_minute is not None:
+            # Stronger ones that come early add two fifths in a busy stream: measured on random strengths.
+            self._paces.append(Pace(90 / wanted.max_per_minute, ranked=True))
+
+    def __call__(self, time: float, strength: float) -> bool:
+        """Whether the boundary at this time is told; times never decrease."""
+        told = [pace.tells(time, strength) for pace in self._paces]  # each must see every boundary
+        return all(told)
+
+
+class Choice:
+    """A selection at work on one source, whose boundaries come one at a time.
+
+    Args:
+        wanted: The selection.
+        start: Where the source begins, in seconds.
+        stream: The name of a source without a known end, of which boundaries are told at once; None: a file,
+            whose selection is known at its end.
+
+    Attributes:
+        found: Boundaries so far.
+
+    Raises:
+        ConfigError: A stream can't be divided into chapters.
+    """
+
+    def __init__(self, wanted: Selection, start: float, stream: str | None) -> None:
+        if stream is not None and wanted.chapters is not None:
+            raise ConfigError(f"{stream}: chapters need a file, whose end is known; use --max-per-minute")
+        self.found = 0
+        self._wanted, self._start = wanted, start
+        self._told = None if stream is None else Told(wanted, start)
+        self._held: list[Boundary] = []
+
+    def take(self, boundary: Boundary) -> list[Boundary]:
+        """The next boundary that was found, if it is wanted and that is known already."""
+        self.found += 1
+        if self._told is None:
+            self._held.append(boundary)
+            return []
+        return [boundary] if self._told(boundary.time, strength(boundary)) else []
+
+    def rest(self, end: float) -> list[Boundary]:
+        """The source ended: the wanted boundaries that were not given."""
+        return selected(self._held, self._start, end, self._wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What lies between two boundaries. All times are in seconds.
+
+    Attributes:
+        start: Where it begins.
+        end: Where it ends.
+        boundary: The boundary at its start; None for the first segment.
+        keyframe: Time of a frame that stands for it: the calmest one, away from the ends.
+    """
+
+    start: float
+    end: float
+    boundary: Boundary | None
+    keyframe: float
+
+
+def segments_of(
+    boundaries: Iterable[Boundary], decisions: Sequence[Decision], start: float, end: float
+) -> list[Segment]:
+    """The segments between boundaries, which may come in any order; together they cover the video."""
+    edges: list[tuple[float, Boundary | None]] = [(start, None)]
+    for boundary in sorted(boundaries, key=lambda one: one.time):
+        if edges[-1][0] < boundary.time < end:
+            edges.append((boundary.time, boundary))
+    times = [decision.time for decision in decisions]
+    found = []
+    for (begin, first), (until, _) in zip(edges, [*edges[1:], (end, None)], strict=True):
+        middle, margin = (begin + until) / 2, (until - begin) / 5
+        inner = decisions[bisect_left(times, begin + margin) : bisect_left(times, until - margin)]
+        calm = min(inner, key=lambda one: (one.error, abs(one.time - middle)), default=None)
+        found.append(Segment(begin, until, first, middle if calm is None else calm.time))
+    return found
