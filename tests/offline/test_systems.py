@@ -36,6 +36,8 @@ SMALL = {
     "coseg": "width=16,heads=2,layers=1,length=120",
 }
 """Tiny networks. Each learns to find changes in seconds."""
+HEAVY = ("sboco", "basicgebd", "efficientgebd", "ddm-net", "sc-transformer", "lcvsl")
+"""Those that take up to twenty seconds."""
 TRAINING: dict[str, dict[str, Any]] = {
     "sboco": {"lr": 1e-2},
     "basicgebd": {"epochs": 8},
@@ -204,7 +206,9 @@ def test_the_catalogue_has_the_networks_parameters(name: str):
         assert parameter_count(make_system(name)) == SYSTEMS[name].parameters
 
 
-@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in HEAVY else []) for name in TRAINED]
+)
 def test_it_learns_to_find_changes(name: str, tmp_path: Path):
     config = configured(name, tmp_path)
     report = train(config, dataset=made(config)).report
