@@ -91,6 +91,13 @@ def test_the_boundaries_are_those_of_detect(film, model):
         assert asyncio.run(boundaries_of(file, model, fps=10))
 
 
+def test_a_minimum_length_and_a_rate_hold_while_it_streams(film, model):
+    assert len(asyncio.run(boundaries_of(film, model, min_length=3))) == 1
+    assert len(asyncio.run(boundaries_of(film, model, max_per_minute=15))) < 3
+    with pytest.raises(ConfigError, match="min_length must be"):
+        asyncio.run(boundaries_of(film, model, min_length=-1))
+
+
 def test_three_streams_run_together_and_cancelling_one_leaves_the_others_alone(film, long_film, feed, model):
     url, left = feed
     live = []

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ongebd.detector.trace import Album, Trace, pooled, thumbnail
 from ongebd.output import RunEnd, RunHeader
 from ongebd.output.figure import PictureWriter, Scene, draw
-from ongebd.output.trace import Album, Trace, pooled, thumbnail
 from ongebd.types import Boundary, Decision, Epoch
 
 Play = Callable[..., RunEnd]

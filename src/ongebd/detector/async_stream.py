@@ -13,6 +13,7 @@ from ongebd.common import MAX_PIXELS
 from ongebd.detector.config import StreamConfig, asked_for
 from ongebd.detector.model import Model
 from ongebd.detector.models import DEFAULT_MODEL
+from ongebd.detector.segments import Choice, Selection
 from ongebd.detector.source_run import SourceRun, given_model
 from ongebd.errors import SourceError
 from ongebd.types import Boundary
@@ -32,6 +33,8 @@ async def stream_async(
     max_pixels: int = MAX_PIXELS,
     private_network: bool = False,
     device: str = "cpu",
+    min_length: float | None = None,
+    max_per_minute: float | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Boundary, None]:
     """The event boundaries of a file, camera or feed, each as soon as it is known.
@@ -52,6 +55,8 @@ async def stream_async(
         max_pixels: The largest picture that is decoded.
         private_network: Whether what a web source names may be on the private network.
         device: Where the networks of a model given by name compute.
+        min_length: Seconds; a boundary that comes sooner after the last one isn't told.
+        max_per_minute: Boundaries a minute; those that stand out lately are told.
         **settings: Single settings by name.
 
     Raises:
@@ -71,6 +76,7 @@ async def stream_async(
     def read() -> None:
         loaded, asked = given_model(model, device), asked_for(config, settings)
         loaded.check_online()
+        wanted = Selection(min_length=min_length, max_per_minute=max_per_minute)
         with SourceRun(
             source,
             loaded,
@@ -81,11 +87,12 @@ async def stream_async(
             private_network=private_network,
             stop=stop,
         ) as run:
+            choice = Choice(wanted, 0.0, run.video.name)
             for event in run:
                 if stop.is_set():
                     return
-                if isinstance(event, Boundary):
-                    tell(event)
+                for boundary in choice.take(event) if isinstance(event, Boundary) else ():
+                    tell(boundary)
         lacking = run.video.broken or run.video.cut_off
         if lacking is not None:
             raise SourceError(f"{run.video.name}: {lacking}")

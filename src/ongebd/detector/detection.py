@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from ongebd.common.text import printable, shortened
 from ongebd.detector.segments import Segment, Selection, segments_of, selected
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, import_extra
 from ongebd.types import Boundary, Decision, Epoch, ImageU8
 
 if TYPE_CHECKING:
+    from ongebd.detector.trace import Album
     from ongebd.video import VideoReader
 
 
-@dataclass(frozen=True, slots=True)
+class Decisions(list[Decision]):
+    """A list that prints as one line, for there is a decision on each frame."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} decisions>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Detection:
-    """The result of `ongebd.detect`.
+    """The result of `ongebd.detect`. A notebook shows its curve, pictures and strongest boundaries.
 
     Attributes:
         boundaries: In the order of their decisions; of a selection by time.
@@ -27,6 +36,8 @@ class Detection:
         complete: False if the source broke off before its end; `warnings` says why.
         start: Seconds from the first frame of the source to where detection began.
         found: All boundaries, where `boundaries` are a selection of them; else empty.
+        source: Its name, without secrets.
+        model: Its name.
     """
 
     boundaries: list[Boundary]
@@ -36,8 +47,37 @@ class Detection:
     warnings: list[str] = field(default_factory=list)
     complete: bool = True
     start: float = 0.0
-    found: list[Boundary] = field(default_factory=list, repr=False)
-    _reader: Callable[..., VideoReader] | None = field(default=None, repr=False, compare=False)
+    found: list[Boundary] = field(default_factory=list)
+    source: str = ""
+    model: str = ""
+    _reader: Callable[..., VideoReader] | None = field(default=None, compare=False)
+    _album: Album | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        return f"<Detection: {self.summary()}>"
+
+    def summary(self) -> str:
+        """One line for people."""
+        count = len(self.boundaries)
+        found = f"{count} {'boundary' if count == 1 else 'boundaries'} in {self.duration - self.start:.1f} s"
+        of = f" of {shortened(printable(self.source), 60)}" if self.source else ""
+        by = f", model {shortened(printable(self.model), 40)}" if self.model else ""
+        return f"{found}{of}{by}{'' if self.complete else ', stopped early'}"
+
+    def _repr_html_(self) -> str:
+        from ongebd.detector.notebook import html_of
+
+        shots = [] if self._album is None else self._album.snapshots(self.boundaries)
+        return html_of(self, shots)
+
+    def to_dataframe(self) -> Any:
+        """The boundaries as a pandas.DataFrame, a row each.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        rows = [astuple(boundary) for boundary in self.boundaries]
+        return import_extra("pandas", None).DataFrame(rows, columns=[one.name for one in fields(Boundary)])
 
     @property
     def segments(self) -> list[Segment]:

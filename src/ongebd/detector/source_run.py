@@ -5,26 +5,30 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from math import inf
+from time import monotonic
 from typing import Any, Self
 
 from ongebd.backbones.pipeline import frame_features
 from ongebd.common import MAX_PIXELS
 from ongebd.detector.config import StreamConfig, asked_for
-from ongebd.detector.detection import Detection
+from ongebd.detector.detection import Decisions, Detection
 from ongebd.detector.model import Model
 from ongebd.detector.models import DEFAULT_MODEL, load
 from ongebd.detector.segments import Selection, selected
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, shown
 from ongebd.types import Boundary, Decision, Epoch, Frame
 from ongebd.video import Source, VideoReader
 from ongebd.video.connecting import Connecting
-from ongebd.video.source import check_source
+from ongebd.video.source import check_source, source_name
 from ongebd.video.timing import Moment, part_of
+
+_PROGRESS = 0.1  # seconds from one report to the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,7 @@ def detect(
     min_length: float | None = None,
     max_per_minute: float | None = None,
     chapters: int | None = None,
+    progress: Callable[[float, float | None], object] | None = None,
     **settings: Any,
 ) -> Detection:
     """Find the event boundaries of a source.
@@ -189,6 +194,8 @@ def detect(
         min_length: Seconds; no segment is shorter, for the weaker boundaries give way.
         max_per_minute: The strongest boundaries, this many times the minutes.
         chapters: The strongest boundaries that make so many segments; of a file only.
+        progress: Called up to ten times a second and at the end, with the time that was reached and the one
+            at which the source should end (None if unknown). What it raises ends `detect`.
         **settings: Single settings by name, as in `StreamConfig`: fps, sensitivity, tau, …
 
     Returns:
@@ -203,6 +210,10 @@ def detect(
     >>> for boundary in ongebd.detect("talk.mp4", sensitivity=0.3).boundaries:  # doctest: +SKIP
     ...     print(f"{boundary.time:.2f} s")
     """
+    from ongebd.detector.trace import Album, thumbnail
+
+    if progress is not None and not callable(progress):
+        raise ConfigError(f"progress must be a function of two numbers of seconds, not {shown(progress)}")
     model = given_model(model, device)
     asked = asked_for(config, settings)
     wanted = Selection(min_length=min_length, max_per_minute=max_per_minute, chapters=chapters)
@@ -210,7 +221,7 @@ def detect(
     if source_fps is None:  # a rate that the user gave also times a source without timestamps
         source_fps = asked.fps
     boundaries: list[Boundary] = []
-    decisions: list[Decision] = []
+    decisions, album, told = Decisions(), Album(24), -inf
     with SourceRun(
         source,
         model,
@@ -222,12 +233,21 @@ def detect(
         start=begin,
         end=until,
     ) as run:
+        video = run.video
         for event in run:
             if isinstance(event, Seen):
-                decisions.append(event.decision)
+                frame, decision = event.frame, event.decision
+                decisions.append(decision)
+                if decision.onset:
+                    album.onset(decision.time, thumbnail(frame.rgb, frame.size))
+                if progress is not None and monotonic() - told > _PROGRESS:
+                    told = monotonic()
+                    progress(decision.time, video.expected_duration)
             elif isinstance(event, Boundary):
                 boundaries.append(event)
-    video = run.video
+                album.boundary(event)
+    if progress is not None:
+        progress(float(video.duration), video.expected_duration)
     whole = video.broken is None and video.cut_off is None
     seconds, reader = float(video.duration), None
     if video.is_file and isinstance(source, str | os.PathLike) and source != "-":  # it can be read again
@@ -237,5 +257,16 @@ def detect(
     if wanted:
         chosen, found = selected(boundaries, float(begin), seconds, wanted), boundaries
     return Detection(
-        chosen, decisions, seconds, video.epochs, video.warnings, whole, float(begin), found, reader
+        chosen,
+        decisions,
+        seconds,
+        video.epochs,
+        video.warnings,
+        whole,
+        float(begin),
+        found,
+        source_name(source),
+        model.name,
+        reader,
+        album,
     )

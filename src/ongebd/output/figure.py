@@ -20,8 +20,8 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator
 from ongebd.common.lettering import lettering
 from ongebd.common.text import printable, public_name, shortened, spoken_name
 from ongebd.common.writing import write_whole
+from ongebd.detector.trace import Album, Points, Snapshot, Trace, pooled, thumbnail
 from ongebd.output.text import clock, picture_title
-from ongebd.output.trace import Album, Points, Snapshot, Trace, pooled, thumbnail
 from ongebd.output.writer import RunEnd, RunHeader, Writer, writing
 from ongebd.types import Boundary, Decision, Epoch, Frame
 

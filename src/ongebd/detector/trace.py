@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import av
@@ -68,7 +68,7 @@ class Snapshot:
     """A boundary and a small picture of the frame at its onset."""
 
     boundary: Boundary
-    picture: ImageU8
+    picture: ImageU8 = field(repr=False)
 
 
 class Album:
