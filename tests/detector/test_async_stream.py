@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import threading
 import time
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -124,6 +127,16 @@ def test_three_streams_run_together_and_cancelling_one_leaves_the_others_alone(f
     assert len(asyncio.run(asyncio.wait_for(service(), 60))) == 3
     assert live[:4] == pytest.approx([2, 4, 6, 8], abs=0.05)
     assert left.wait(2), "the connection was closed"
+
+
+def test_the_service_in_the_documents_runs(film, feed, capsys):
+    page = (Path(__file__).parents[2] / "docs/python.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(import asyncio\n.*?)```", page, re.DOTALL)
+    service: dict[str, Any] = {}
+    exec(code.partition("asyncio.run")[0].replace("sleep(10)", "sleep(1)"), service)
+    asyncio.run(service["main"](feed[0], film, film))
+    assert capsys.readouterr().out.count(f"{film} ") >= 4
+    assert feed[1].wait(2)
 
 
 @pytest.mark.parametrize("fps", [24, 0.002])  # a frame needs a look at many pictures

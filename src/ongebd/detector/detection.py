@@ -68,7 +68,7 @@ class Detection:
         from ongebd.detector.notebook import html_of
 
         shots = [] if self._album is None else self._album.snapshots(self.boundaries)
-        return html_of(self, shots)
+        return html_of(self.summary(), self.warnings, self.decisions, self.boundaries, shots)
 
     def to_dataframe(self) -> Any:
         """The boundaries as a pandas.DataFrame, a row each.

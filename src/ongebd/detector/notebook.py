@@ -6,7 +6,6 @@ from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +15,7 @@ from av.video.reformatter import ColorRange
 from ongebd.common.text import printable
 from ongebd.detector.segments import strength
 from ongebd.detector.trace import Snapshot, Trace, pooled
-
-if TYPE_CHECKING:
-    from ongebd.detector.detection import Detection
-    from ongebd.types import Boundary, ImageU8
+from ongebd.types import Boundary, Decision, ImageU8
 
 _STRONGEST, _LINES, _LETTERS = 10, 500, 500
 _WIDTH, _HEIGHT, _FOOT = 900, 150, 20  # of the curve, and of the times below it; units of the SVG
@@ -29,11 +25,16 @@ _SCORE, _THRESHOLD, _BOUNDARY = "#2a86d1", "#d9701a", "#1d9a74"
 _CELL = 'style="text-align:right;padding:2px 10px"'
 
 
-def html_of(detection: Detection, shots: Sequence[Snapshot]) -> str:
+def html_of(
+    summary: str,
+    warnings: Sequence[str],
+    decisions: Sequence[Decision],
+    boundaries: Sequence[Boundary],
+    shots: Sequence[Snapshot],
+) -> str:
     """One element, of less than 200 kB, that suits light and dark pages. All text from outside is escaped."""
-    parts = [f"<p>{_text(detection.summary())}</p>"]
-    parts += [f"<p>⚠ {_text(warning)}</p>" for warning in detection.warnings[:3]]
-    parts += [*_curve(detection), *_pictures(shots), *_table(detection.boundaries)]
+    parts = [f"<p>{_text(summary)}</p>", *(f"<p>⚠ {_text(warning)}</p>" for warning in warnings[:3])]
+    parts += [*_curve(decisions, boundaries), *_pictures(shots), *_table(boundaries)]
     return f'<div style="max-width:{_WIDTH}px;font:13px/1.4 sans-serif">{"".join(parts)}</div>'
 
 
@@ -49,10 +50,10 @@ def _clock(seconds: float) -> str:
     return f"{seconds // 3600:.0f}:{seconds // 60 % 60:02.0f}:{seconds % 60:05.2f}"
 
 
-def _curve(detection: Detection) -> Iterator[str]:
+def _curve(decisions: Sequence[Decision], boundaries: Sequence[Boundary]) -> Iterator[str]:
     """Score, threshold and boundaries over time."""
     trace = Trace()
-    for decision in detection.decisions:
+    for decision in decisions:
         trace.add(decision)
     points = trace.points()
     numbers = np.stack([points[name] for name in ("time", "error", "threshold")])
@@ -76,7 +77,7 @@ def _curve(detection: Detection) -> Iterator[str]:
         if at < 0.93 * _WIDTH:
             label = _clock(float(mark)).replace(".00", "")
             yield f'<text x="{at:.1f}" y="{_HEIGHT + 15}" font-size="12" fill="currentColor">{label}</text>'
-    lines = [(one.time - begin) * across for one in detection.boundaries[:_LINES]]
+    lines = [(one.time - begin) * across for one in boundaries[:_LINES]]
     path = "".join(f"M{at:.1f} 0v{_HEIGHT}" for at in lines if 0 <= at <= _WIDTH)
     yield f'<path d="{path}" stroke="{_BOUNDARY}"/>'
     for name, style in (("threshold", f'{_THRESHOLD}" stroke-dasharray="4 3'), ("error", _SCORE)):
