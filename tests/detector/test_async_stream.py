@@ -169,6 +169,31 @@ def test_whoever_leaves_the_loop_stops_the_decoding_within_a_second(long_film, m
     assert time.monotonic() - began < 2.5
 
 
+@pytest.mark.parametrize("leave", ["cancel", "error"])
+def test_a_consumer_that_ends_within_a_boundary_ends_its_stream_while_the_program_goes_on(
+    long_film, model, leave
+):
+    busy = asyncio.Event()
+
+    async def consume():
+        async for _ in ongebd.stream_async(long_film, model):
+            busy.set()
+            if leave == "error":
+                raise ZeroDivisionError
+            await asyncio.sleep(100)
+
+    async def program():
+        task = asyncio.create_task(consume())
+        await busy.wait()
+        task.cancel()
+        await asyncio.wait([task])
+        await asyncio.sleep(0.8)
+        assert not [one.name for one in threading.enumerate() if one.name.startswith(NAMES)]
+        assert task.cancelled() or isinstance(task.exception(), ZeroDivisionError)
+
+    asyncio.run(program())
+
+
 def test_a_source_that_never_answers_can_be_cancelled(model):
     with socket.create_server(("127.0.0.1", 0)) as server:
 

@@ -150,6 +150,7 @@ def test_the_html_of_a_day_stays_small(detection):
     html = replace(detection, decisions=judged, boundaries=found)._repr_html_()
     assert len(html) < 100_000
     assert "1:00:00" in html
+    assert 'M864 0v10"' in html, "the last boundary has its mark"
 
 
 def test_boundaries_become_a_dataframe_also_where_there_are_none(detection):

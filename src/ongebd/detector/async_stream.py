@@ -40,7 +40,8 @@ async def stream_async(
     """The event boundaries of a file, camera or feed, each as soon as it is known.
 
     The event loop never waits: reading, decoding and the model run in threads of this stream. Cancelling it,
-    a time-out, an error and leaving the loop stop them within a second. Streams can share a loaded model.
+    a time-out, an error and leaving the loop stop them within a second. (As of any async generator: if you
+    keep it in a variable, leave by `contextlib.aclosing`.) Streams can share a loaded model.
 
         async with asyncio.timeout(60):
             async for boundary in ongebd.stream_async("rtsp://camera/1"):

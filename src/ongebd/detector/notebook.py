@@ -17,7 +17,7 @@ from ongebd.detector.segments import strength
 from ongebd.detector.trace import Snapshot, Trace, pooled
 from ongebd.types import Boundary, Decision, ImageU8
 
-_STRONGEST, _LINES, _LETTERS = 10, 500, 500
+_STRONGEST, _MANY, _LETTERS = 10, 60, 500
 _WIDTH, _HEIGHT, _FOOT = 900, 150, 20  # of the curve, and of the times below it; units of the SVG
 _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200)
 # In the middle of the scale of brightness, so that they stand out from white and from black.
@@ -60,8 +60,8 @@ def _curve(decisions: Sequence[Decision], boundaries: Sequence[Boundary]) -> Ite
     points = points[np.isfinite(numbers).all(axis=0)]
     if not len(points):
         return
-    points = pooled(points, -(-len(points) // _WIDTH))
     begin, end = float(points["time"].min()), float(points["time"].max())
+    points = pooled(points, -(-len(points) // _WIDTH))
     across = _WIDTH / ((end - begin) or 1.0)
     top = 1.05 * max(float(points["error"].max()), float(np.percentile(points["threshold"], 98)), 0.01)
     x = (points["time"] - begin) * across
@@ -74,12 +74,13 @@ def _curve(decisions: Sequence[Decision], boundaries: Sequence[Boundary]) -> Ite
     for mark in marks:
         at = (mark - begin) * across
         yield f'<path d="M{at:.1f} 0v{_HEIGHT}" stroke="currentColor" opacity=".15"/>'
-        if at < 0.93 * _WIDTH:
+        if at == 0 or 80 < at < 0.93 * _WIDTH:
             label = _clock(float(mark)).replace(".00", "")
             yield f'<text x="{at:.1f}" y="{_HEIGHT + 15}" font-size="12" fill="currentColor">{label}</text>'
-    lines = [(one.time - begin) * across for one in boundaries[:_LINES]]
-    path = "".join(f"M{at:.1f} 0v{_HEIGHT}" for at in lines if 0 <= at <= _WIDTH)
-    yield f'<path d="{path}" stroke="{_BOUNDARY}"/>'
+    places = ((one.time - begin) * across for one in boundaries)
+    lines = sorted({round(at) for at in places if 0 <= at <= _WIDTH})
+    foot = _HEIGHT if len(boundaries) <= _MANY else _HEIGHT // 15  # short, so that they don't hide the curve
+    yield f'<path d="{"".join(f"M{at} 0v{foot}" for at in lines)}" stroke="{_BOUNDARY}"/>'
     for name, style in (("threshold", f'{_THRESHOLD}" stroke-dasharray="4 3'), ("error", _SCORE)):
         y = _HEIGHT * (1 - np.clip(points[name], 0, top) / top)
         yield f'<path d="{_line(x, y)}" stroke="{style}"/>'
