@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,9 @@ ImageU8 = npt.NDArray[np.uint8]
 
 Feature = npt.NDArray[np.float32]
 """One frame's feature, shape (D,)."""
+
+
+Kind = Literal["cut", "gradual", "event"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +57,11 @@ class Boundary:
             For a learned model, its score at the onset, in [0, 1].
         onset_known: Time of the frame at which the onset was known: the onset itself for an online method,
             later for one that looks ahead. None if unknown.
+        peak: The highest score within the second after the onset, or until the next boundary: how strong it
+            is. None while it isn't known.
+        kind: `cut`, the picture changed from one frame to the next; `gradual`, it changed within a second (a
+            dissolve, a fade); `event`, what happens changed. None while it isn't known, and of a method that
+            can't tell.
     """
 
     time: float
@@ -60,6 +69,8 @@ class Boundary:
     decided: float
     score: float
     onset_known: float | None = field(default=None, repr=False, compare=False)
+    peak: float | None = field(default=None, repr=False, compare=False)
+    kind: Kind | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,3 +209,44 @@ def test_a_run_of_a_lower_level_waits_for_the_gap_and_gives_way_to_a_higher_one(
     assert (boundary.onset, boundary.decided) == pytest.approx((0.2, 0.8))
     (boundary,), _ = told(1.0, low_then(3, *[0] * 9), (0.6, 0.0, 0.75))
     assert (boundary.onset, boundary.decided) == pytest.approx((0.4, 0.4))
+
+
+def closed(stream, levels=(2.0, 1.0), threshold=2.0):
+    """The boundaries with their peaks and kinds; a stream of (score, cut, change) at ten frames a second."""
+    runs = BoundaryRuns(levels, 0.6, 0.0, 0.75)
+    runs.use(threshold, levels)
+    told = [
+        b for n, (z, *more) in enumerate(stream) for b in runs.update(n / 10, z, True, None, *more).boundaries
+    ]
+    runs.flush()
+    assert [b.onset for b in runs.closed] == [b.onset for b in told], "each is closed once, in order"
+    return [(b.onset, b.peak, b.kind) for b in runs.closed]
+
+
+def test_a_peak_is_the_highest_score_of_the_second_after_an_onset():
+    scores = [0, 2.5, 3, 4, 3, *[0] * 6, 9, *[0] * 9]
+    assert closed([(z, False, 0.1) for z in scores]) == [(0.1, 4, "event"), (1.1, 9, "event")]
+
+
+def test_a_kind_says_how_the_picture_changed():
+    far = [(0, False, 0.1)] * 3
+    assert closed([*far, (3, False, 0.1), *[(0, False, 0.4)] * 12]) == [(0.3, 3, "gradual")]
+    assert closed([*far, (1, True, 0.4), *[(3, False, 0.4)] * 12]) == [(0.3, 3, "cut")]
+    after = [(0, False, 0.4)] * 6
+    assert closed([*far, (0, True, 0.4), *after, (3, False, 0.4), *far * 4])[1:] == [(1.0, 3, "event")], (
+        "what a cut changed says nothing of a later boundary"
+    )
+    assert closed([(0, False, None), (3, False, None)]) == [(0.1, 3, None)], "a method may not know"
+
+
+@given(nested_streams, kinds)
+def test_every_told_boundary_is_closed_once_in_order(stream, chosen):
+    runs, time, found = BoundaryRuns([1.0], *chosen), 0.0, []
+    for gap, z, cut in stream:
+        time += gap
+        found += runs.update(time, z, cut=cut, change=0.1).boundaries
+    last = runs.flush()
+    found += [last] if last else []
+    assert [b.onset for b in runs.closed] == [b.onset for b in found]
+    assert all(b.peak is not None and b.peak >= b.score for b in runs.closed)
+    assert all(b.kind for b in runs.closed[:-1]), "the end of the stream may come too soon"

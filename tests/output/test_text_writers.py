@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
@@ -135,6 +136,8 @@ def test_after_every_record_the_files_are_valid(tmp_path: Path, header: RunHeade
         for sink in sinks:
             if known < 2:
                 sink.boundary(some[known])
+                sink.closed(replace(some[known], peak=7.0, kind="event"))
+    assert [(b.peak, b.kind) for b in read_jsonl(jsonl).boundaries] == [(7.0, "event")] * 2
 
 
 def rounded(boundary: Boundary) -> Boundary:
@@ -190,7 +193,10 @@ def test_a_table_has_a_row_for_each_boundary(tmp_path: Path, header: RunHeader, 
     for boundary in some:
         sink.boundary(boundary)
     sink.close(RunEnd(True, 10.0, 240, 2))
-    assert path.read_bytes() == b"time,onset,decided,score\n3.25,3.166667,3.375,6.08\n7.5,7.5,7.541667,4.0\n"
+    assert (
+        path.read_bytes()
+        == b"time,onset,decided,score,peak,kind\n3.25,3.166667,3.375,6.08,,\n7.5,7.5,7.541667,4.0,,\n"
+    )
 
 
 def test_lines_for_people_go_to_a_stream_that_stays_open(some: list[Boundary]):
@@ -251,7 +257,7 @@ except OngebdError as problem:
 """
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert said.startswith("can't write")
-    assert path.read_text() == "time,onset,decided,score\n" + 3 * "1.234567,1.0,2.0,3.5\n"
+    assert path.read_text() == "time,onset,decided,score,peak,kind\n" + 2 * "1.234567,1.0,2.0,3.5,,\n"
 
 
 STAMP = r"(\d{2,}):([0-5]\d):([0-5]\d)\.(\d{3})"

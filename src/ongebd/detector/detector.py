@@ -206,7 +206,8 @@ class OnlineDetector:
             self._hold(time - self._time)
         score = self._score(feature, time)
         self._time, self._last = time, feature
-        return self._judge.take(time, score, isinstance(self._scorer, LearnedScorer) and self._scorer.cut)
+        seen = self._scorer if isinstance(self._scorer, LearnedScorer) else None
+        return self._judge.take(time, score, *((seen.cut, seen.change) if seen else ()))
 
     def _score(self, feature: Feature, time: float) -> float | None:
         score = self._scorer.update(feature, time)
@@ -251,6 +252,13 @@ class OnlineDetector:
         """
         self._end()
         return self._judge.flush()
+
+    def closed(self) -> list[Boundary]:
+        """The boundaries whose peak and kind have become known since the last call, in order.
+
+        Each was told before, within a second. `flush` closes the last one.
+        """
+        return self._judge.closed()
 
     def new_epoch(self) -> Boundary | None:
         """Start over after a break in the source; frame numbers go on. Returns what `flush` would."""

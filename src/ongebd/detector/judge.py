@@ -13,7 +13,7 @@ from math import inf
 from typing import NamedTuple, Protocol, Self
 
 from ongebd.estimator.discriminator import BoundaryDiscriminator
-from ongebd.types import Boundary, Decision
+from ongebd.types import Boundary, Decision, Kind
 
 OBD, THRESHOLD, HYSTERESIS = "obd", "threshold", "hysteresis"
 """The names of the heads; `obd` is the paper's, `BoundaryDiscriminator`."""
@@ -71,7 +71,9 @@ CUT_SECONDS = 0.3
 SHOT_SECONDS = 0.06
 """What changes so shortly before a cut, or after it, is a blend of both shots."""
 PEAK_SECONDS = 1.0
-"""So long after its onset a run may still pass the threshold, if its onset is its centre."""
+"""So long after its onset a boundary is measured. A run whose onset is its centre may be told so late."""
+GRADUAL = 0.2
+"""The error between features one second apart, above which the picture has changed."""
 
 
 class RunStep(NamedTuple):
@@ -100,6 +102,11 @@ class _Run:
     score: float
     peak: float = -inf
     told: float | None = None  # when
+
+    def boundary(self, centre: float, now: float, kind: Kind | None = None) -> Boundary:
+        """The boundary that is decided now."""
+        told = now if self.told is None else self.told
+        return Boundary(centre, self.onset, now, self.score, told, self.peak, kind)
 
 
 class BoundaryRuns:
@@ -168,9 +175,18 @@ class BoundaryRuns:
         self._run: _Run | None = None
         self._latest = 0.0  # when the last verdict was known
         self._cut = -inf  # time of the last one
+        self._measured: Boundary | None = None  # the last one told, until its peak and kind are known
+        self._change: float | None = None
+        self.closed: list[Boundary] = []
 
     def update(
-        self, time: float, z: float, able: bool = True, now: float | None = None, cut: bool = False
+        self,
+        time: float,
+        z: float,
+        able: bool = True,
+        now: float | None = None,
+        cut: bool = False,
+        change: float | None = None,
     ) -> RunStep:
         """Take one frame's score; times in seconds, never decreasing.
 
@@ -180,6 +196,7 @@ class BoundaryRuns:
             able: Whether it may be positive at all.
             now: When the score became known; None: at the frame.
             cut: Whether a new shot begins with it.
+            change: The error against a second ago; None if the method has none.
         """
         self._latest = now = time if now is None else now
         found: list[Boundary] = []
@@ -189,8 +206,11 @@ class BoundaryRuns:
             found += self._end()
             if self.max_run > 0 or run is None or not self._just_begun(run, time):
                 run = _Run(self._levels[0], time, z)
+            run.peak = max(run.peak, z)
             if told := run.told is None:
-                found.append(Boundary(run.onset, run.onset, now, run.score, now))
+                found.append(run.boundary(run.onset, now, "cut"))
+            elif self._measured is not None:
+                self._measured = replace(self._measured, kind="cut")
         in_cut = taken = time - self._cut < CUT_SECONDS
         for level in self._levels:
             positive = level.head.update(z).is_boundary and able
@@ -207,11 +227,38 @@ class BoundaryRuns:
                 found += self._end() if taken else self._follow(run, time, z, positive)
                 told |= known is None and run.told is not None
             taken = taken or positive
+        self._measure(found, time, z, change)
         return RunStep(told, found)
 
     def flush(self) -> Boundary | None:
-        """End an open run. The last frame seen decides it."""
-        return next(iter(self._end()), None)
+        """End an open run, and close what was told. The last frame seen decides it."""
+        found = self._end()
+        self._measure(found, self._latest, -inf, None)
+        self._close()
+        return next(iter(found), None)
+
+    def _measure(self, found: Sequence[Boundary], time: float, z: float, change: float | None) -> None:
+        """Close a boundary that is a second old, or at the next one; measure it until then."""
+        for boundary in found:
+            self._close()
+            self._measured, self._change = boundary, None if change is None else 0.0
+        told = self._measured
+        if told is None:
+            return
+        if change is not None and time - self._cut > PEAK_SECONDS:
+            self._change = max(self._change or 0.0, change)
+        if time - told.onset >= PEAK_SECONDS:
+            self._close()
+        elif told.peak is not None and z > told.peak:
+            self._measured = replace(told, peak=z)
+
+    def _close(self) -> None:
+        told, self._measured = self._measured, None
+        if told is not None:
+            kind = told.kind
+            if kind is None and self._change is not None:
+                kind = "gradual" if self._change > GRADUAL else "event"
+            self.closed.append(replace(told, kind=kind))
 
     def _just_begun(self, run: _Run, time: float) -> bool:
         """Whether a run began with the blend of two shots before a cut."""
@@ -245,7 +292,7 @@ class BoundaryRuns:
         if run.told is None and passes and (sure or ends):
             run.told = self._latest
             if at_once:
-                return [Boundary(run.onset, run.onset, self._latest, run.score, self._latest)]
+                return [run.boundary(run.onset, self._latest)]
         return self._end() if ends else []
 
     def _end(self) -> list[Boundary]:
@@ -253,7 +300,16 @@ class BoundaryRuns:
         if run is None or run.told is None or self.max_run == 0:
             return []
         centre = (run.onset + run.level.last_positive) / 2
-        return [Boundary(centre, run.onset, self._latest, run.score, run.told)]
+        return [run.boundary(centre, self._latest)]
+
+
+class _Waiting(NamedTuple):
+    """A frame that waits for its verdict."""
+
+    number: int
+    time: float
+    cut: bool
+    change: float | None
 
 
 class LateScores(Protocol):
@@ -294,16 +350,18 @@ class Judge:
         self._scores = scores
         self.head = head
         self._runs = runs
-        self._waiting: deque[tuple[int, float, bool]] = deque()  # without a verdict: index, time, cut
+        self._waiting: deque[_Waiting] = deque()  # without a verdict
         self._owed: deque[Decision] = deque()  # decisions not handed out yet
         self._found: deque[Boundary] = deque()  # boundaries not handed out yet
 
-    def take(self, time: float, score: float | None, cut: bool = False) -> Decision:
-        """The next frame, shown at `time`, whether a shot begins with it, and a score.
+    def take(
+        self, time: float, score: float | None, cut: bool = False, change: float | None = None
+    ) -> Decision:
+        """The next frame, shown at `time`; `cut` and `change` as in `BoundaryRuns`.
 
         The score is that of the frame `latency` before.
         """
-        self._wait((self.frames, time, cut), score, time)
+        self._wait(_Waiting(self.frames, time, cut, change), score, time)
         self.frames += 1
         return self._hand_out(self._owed.popleft() if self._owed else _pending(self.frames - 1, time))
 
@@ -312,7 +370,7 @@ class Judge:
 
         A boundary that begins here begins with the frame. It is known at `now`.
         """
-        self._wait((_HELD, time, False), score, now)
+        self._wait(_Waiting(_HELD, time, False, None), score, now)
 
     def drain(self) -> list[Decision]:
         """The decisions on the frames that still wait: no frames follow them in this epoch."""
@@ -324,11 +382,18 @@ class Judge:
         self._close()
         return self._found.popleft() if self._found else None
 
+    def closed(self) -> list[Boundary]:
+        """The boundaries whose peak and kind have become known since the last call, in order."""
+        closed, self._runs.closed = self._runs.closed, []
+        return closed
+
     def break_off(self) -> None:
         """Begin a new epoch. Later decisions, or `flush`, hand out what the old one still owes."""
         self._owed += self._decide_waiting()
         self._close()
+        closed = self._runs.closed
         self._forget()
+        self._runs.closed = closed
 
     def reset(self) -> None:
         """Forget everything, what was not handed out too."""
@@ -355,22 +420,22 @@ class Judge:
 
     def _decide(self, score: float | None, now: float) -> list[Decision]:
         """The decision on the frame that waits longest; its verdict is known at `now`, in seconds."""
-        index, time, cut = self._waiting.popleft()
+        index, time, cut, change = self._waiting.popleft()
         head = self.head
         if score is None:  # nothing to compare the frame with: it leaves the head as it is
             z, ready, positive = 0.0, False, False
         else:
             head.update(score)
             z, ready, positive = head.z, head.ready, head.is_boundary
-        before_cut = any(cuts and then - time < CUT_SECONDS for _, then, cuts in self._waiting)
+        before_cut = any(later.cut and later.time - time < CUT_SECONDS for later in self._waiting)
         able = ready and score is not None and score > self._runs.least and not before_cut
-        onset, found = self._runs.update(time, z, able, now, cut)
+        onset, found = self._runs.update(time, z, able, now, cut, change)
         self._found += found
         moments = head.mean, head.std, z, head.threshold
         decision = Decision(index, time, score or 0.0, *moments, positive or onset, ready, onset)
         return [] if index == _HELD else [decision]
 
-    def _wait(self, frame: tuple[int, float, bool], score: float | None, now: float) -> None:
+    def _wait(self, frame: _Waiting, score: float | None, now: float) -> None:
         self._waiting.append(frame)
         if len(self._waiting) > self._scores.latency:
             self._owed += self._decide(score, now)

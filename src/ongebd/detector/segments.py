@@ -41,7 +41,7 @@ class Selection:
 
 def strength(boundary: Boundary) -> float:
     """What boundaries are ranked by."""
-    return float(getattr(boundary, "peak", None) or boundary.score)
+    return boundary.score if boundary.peak is None else boundary.peak
 
 
 def selected(boundaries: Iterable[Boundary], start: float, end: float, wanted: Selection) -> list[Boundary]:
@@ -181,11 +181,20 @@ class Choice:
         if self._told is None:
             self._held.append(boundary)
             return []
-        return [boundary] if self._told(boundary.time, strength(boundary)) else []
+        told = [boundary] if self._told(boundary.time, strength(boundary)) else []
+        self._held = told
+        return told
+
+    def closes(self, boundary: Boundary) -> bool:
+        """Take a boundary again, once its peak is known; whether it was given before."""
+        if not self._held or self._held[-1].onset != boundary.onset:
+            return False
+        self._held[-1] = boundary
+        return self._told is not None
 
     def rest(self, end: float) -> list[Boundary]:
         """The source ended: the wanted boundaries that were not given."""
-        return selected(self._held, self._start, end, self._wanted)
+        return [] if self._told else selected(self._held, self._start, end, self._wanted)
 
 
 @dataclass(frozen=True, slots=True)

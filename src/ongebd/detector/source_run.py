@@ -39,15 +39,23 @@ class Seen:
     decision: Decision
 
 
-Event = Seen | Boundary | Epoch
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A boundary that was told before, now with its peak and kind."""
+
+    boundary: Boundary
+
+
+Event = Seen | Boundary | Closed | Epoch
 
 
 class SourceRun:
     """One source, read through one stream. Iterate once; use as a context manager.
 
     Yields, in order: `Seen` for each frame once there is a decision on it, `Boundary` as soon as it is
-    decided, `Epoch` where the source breaks. Decoding runs in its own thread and the backbone on several
-    frames together; the decisions are those of `OnlineDetector.update` fed the same frames, to the bit.
+    decided, `Closed` once its peak and kind are known, `Epoch` where the source breaks. Decoding runs in its
+    own thread and the backbone on several frames together; the decisions are those of `OnlineDetector.update`
+    fed the same frames, to the bit.
 
     Args:
         source: What `VideoReader` takes.
@@ -128,6 +136,7 @@ class SourceRun:
                     epoch = frame.epoch
                 held.append(replace(frame, rgb=frame.rgb[::4, ::4].copy()) if self._offline else frame)
                 yield from _taken(held, self.detector.take(feature, frame.time))
+                yield from map(Closed, self.detector.closed())
             yield from self._rest(held)
 
     def _rest(self, held: deque[Frame]) -> Generator[Event, None, None]:
@@ -136,6 +145,7 @@ class SourceRun:
             yield from _taken(held, decision)
         while (boundary := self.detector.flush()) is not None:
             yield boundary
+        yield from map(Closed, self.detector.closed())
 
 
 def _taken(held: deque[Frame], decision: Decision) -> Iterator[Event]:
@@ -243,9 +253,9 @@ def detect(
                 if progress is not None and monotonic() - told > _PROGRESS:
                     told = monotonic()
                     progress(decision.time, video.expected_duration)
-            elif isinstance(event, Boundary):
-                boundaries.append(event)
-                album.boundary(event)
+            elif isinstance(event, Closed):
+                boundaries.append(event.boundary)
+                album.boundary(event.boundary)
     if progress is not None:
         progress(float(video.duration), video.expected_duration)
     whole = video.broken is None and video.cut_off is None

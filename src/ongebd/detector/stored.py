@@ -84,26 +84,16 @@ def detect_stored(
     scores = _scores(method, model, features, video.epochs)
     if scores is not None:
         method = _Known(method.name, scores)
-    detector = OnlineDetector(model.backbone, method, settings, model.error)
-    boundaries: list[Boundary] = []
+    detector = OnlineDetector(model.backbone, method, settings, model.error, levels=model.levels)
     decisions: list[Decision] = []
     for first, end in stretches(video.epochs):
         if first:
             detector.new_epoch()
         for feature, time in zip(features[first:end], video.times[first:end].tolist(), strict=True):
-            _take(detector.update_feature(feature, time), boundaries, decisions)
-        for decision in detector.drain():
-            _take(decision, boundaries, decisions)
-        while (boundary := detector.flush()) is not None:
-            boundaries.append(boundary)
-    return boundaries, decisions
-
-
-def _take(decision: Decision, boundaries: list[Boundary], decisions: list[Decision]) -> None:
-    if not decision.pending:
-        decisions.append(decision)
-    if decision.boundary is not None:
-        boundaries.append(decision.boundary)
+            decisions.append(detector.update_feature(feature, time))
+        decisions += detector.drain()
+        detector.flush()
+    return detector.closed(), [decision for decision in decisions if not decision.pending]
 
 
 def _scores(

@@ -29,6 +29,8 @@ FLAT, BRIGHTER = 4.0, 20.0
 JUMP = 2.5
 """The least score of a change, where a still or flat picture gives the trees too little to see: times how far
 the frame is from the last one."""
+CHANGE = CueStream.names.index("to 24 ago")
+"""The cue that says whether the picture is another one than a second ago."""
 COLD = 8
 """The first frames of a stream have no score: what is usual in it is not known yet."""
 _WEIGHTS = files("ongebd.estimator") / "weights"
@@ -179,12 +181,16 @@ class LearnedScorer:
     Args:
         model: With its weights; shared.
         dim: D, numbers in a feature of its backbone.
+
+    Attributes:
+        change: The error of the last frame against the one a second before it.
     """
 
     def __init__(self, model: LearnedModel, dim: int) -> None:
         self.model = model
         self.name = model.facts.name
         self.latency = model.facts.latency
+        self.change = 0.0
         self._cues = CueStream(dim)
         self._context = Context(len(self._cues.names))
         self._scores = DelayedScores(model.facts.delays, self.latency)
@@ -199,6 +205,7 @@ class LearnedScorer:
         A frame with the time of the one before it is that one, which stays.
         """
         cues = self._cues.update(feature)
+        self.change = float(cues[CHANGE])
         least = JUMP * self._jump(float(cues[0]), feature[-LUMA_DIM:], repeated=time == self._time)
         self._time = time
         scores = self.model.forest.scores(self._context.update(cues)[np.newaxis])[0]

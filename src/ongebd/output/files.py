@@ -19,6 +19,7 @@ from ongebd.common.text import HIDDEN, is_unique, printable, public_name, shorte
 from ongebd.detector import Model, Seen, SourceRun, StreamConfig
 from ongebd.detector.models import runtime_of
 from ongebd.detector.segments import Choice, Selection
+from ongebd.detector.source_run import Closed
 from ongebd.errors import ConfigError, uninterrupted
 from ongebd.output.text import COLUMNS, picture_title, vtt_start
 from ongebd.output.writer import RunEnd, RunHeader, Setting, Writer, writing
@@ -164,7 +165,7 @@ def _result_of(path: Path, source: str) -> bool:
         case ".png":
             return any(picture_title(name).encode() in head for name in names)
     others = (path.with_name(f"{path.stem}.{ending}") for ending in ("jsonl", "vtt", "png"))
-    own = path.suffix != ".csv" or head.startswith(f"{','.join(COLUMNS)}\n".encode())
+    own = path.suffix != ".csv" or head.startswith(",".join(COLUMNS[:4]).encode())
     return own and any(_result_of(other, source) for other in others if other.is_file())
 
 
@@ -322,6 +323,11 @@ def detect_source(
             writer.found(boundary)
         return write(choice.take(boundary))
 
+    def close(boundary: Boundary) -> None:
+        if choice is None or choice.closes(boundary):
+            for writer in writers:
+                writer.closed(boundary)
+
     complete = stopped = False
     with run:
         if reading.wanted is not None:
@@ -341,6 +347,8 @@ def detect_source(
                                 show(decision.time, video.expected_duration, count)
                             case Boundary():
                                 take(event)
+                            case Closed(boundary):
+                                close(boundary)
                             case Epoch():
                                 for writer in writers:
                                     writer.epoch(event)
@@ -354,6 +362,8 @@ def detect_source(
                     writers = writers or open_writers(header)
                     while not complete and (last := run.detector.flush()) is not None:
                         take(last)
+                    for boundary in run.detector.closed():
+                        close(boundary)
                     seconds = float(video.duration)
                     if choice is not None:
                         write(choice.rest(seconds))

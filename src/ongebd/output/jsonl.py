@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,12 @@ class JsonlWriter(Writer):
     def boundary(self, boundary: Boundary) -> None:
         self.write({"type": "boundary", **boundary_fields(boundary)})
 
+    def closed(self, boundary: Boundary) -> None:
+        fields = boundary_fields(boundary)
+        self.write(
+            {"type": "update"} | {name: fields.get(name) for name in ("time", "onset", "peak", "kind")}
+        )
+
     def epoch(self, epoch: Epoch) -> None:
         reason = public_name(epoch.reason)
         self.write({"type": "epoch", "epoch": epoch.number, "time": rounded(epoch.time), "reason": reason})
@@ -72,7 +78,10 @@ def boundary_fields(boundary: Boundary) -> Record:
     names = ["time", "onset", "decided", "score"]
     if boundary.onset_known is not None:
         names.append("onset_known")
-    return {name: rounded(getattr(boundary, name)) for name in names}
+    if boundary.peak is not None:
+        names.append("peak")
+    record: Record = {name: rounded(getattr(boundary, name)) for name in names}
+    return record if boundary.kind is None else record | {"kind": boundary.kind}
 
 
 def header_record(header: RunHeader) -> Record:
@@ -146,11 +155,18 @@ def read_jsonl(path: str | Path) -> Recording:
 def _add(recording: Recording, record: Record) -> None:
     match record.pop("type"):
         case "boundary":
-            times = {name: float(record[name]) for name in ("time", "onset", "decided", "score")}
-            known = record.get("onset_known")  # earlier versions did not write it
-            recording.boundaries.append(
-                Boundary(**times, onset_known=None if known is None else float(known))
+            time, onset, decided, score = (
+                float(record[name]) for name in ("time", "onset", "decided", "score")
             )
+            known = record.get("onset_known")  # earlier versions did not write it, nor a peak and a kind
+            known = None if known is None else float(known)
+            peak, kind = record.get("peak"), record.get("kind")
+            recording.boundaries.append(Boundary(time, onset, decided, score, known, peak, kind))
+        case "update":
+            peak, kind = record["peak"], record["kind"]
+            for place, known in enumerate(recording.boundaries):
+                if rounded(known.onset) == record["onset"]:
+                    recording.boundaries[place] = replace(known, peak=peak, kind=kind)
         case "epoch":
             recording.epochs.append(Epoch(int(record["epoch"]), float(record["time"]), str(record["reason"])))
         case "end":

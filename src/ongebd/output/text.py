@@ -69,7 +69,7 @@ class LineWriter(Writer):
         self._out.close()
 
 
-COLUMNS = ("time", "onset", "decided", "score")
+COLUMNS = ("time", "onset", "decided", "score", "peak", "kind")
 
 
 class CsvWriter(Writer):
@@ -79,12 +79,25 @@ class CsvWriter(Writer):
         self._out = TextFile(target)
         self._rows = csv.writer(self._out, lineterminator="\n")  # one write per row
         self._rows.writerow(COLUMNS)
+        self._last: Boundary | None = None  # its peak isn't known yet
 
     def boundary(self, boundary: Boundary) -> None:
-        self._rows.writerow(rounded(getattr(boundary, column)) for column in COLUMNS)
+        self._write()
+        self._last = boundary
+
+    def closed(self, boundary: Boundary) -> None:
+        self._last = boundary
+        self._write()
 
     def close(self, end: RunEnd) -> None:
+        self._write()
         self._out.close()
+
+    def _write(self) -> None:
+        row, self._last = self._last, None
+        if row is not None:
+            numbers = [rounded(getattr(row, column)) for column in COLUMNS[:4]]
+            self._rows.writerow([*numbers, "" if row.peak is None else rounded(row.peak), row.kind])
 
 
 class VttWriter(Writer):

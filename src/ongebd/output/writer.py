@@ -88,6 +88,9 @@ class Writer:
         Where a selection of a file was asked for, they come at the end, by time.
         """
 
+    def closed(self, boundary: Boundary) -> None:
+        """Take a boundary again, with its peak and kind, once they are known."""
+
     def epoch(self, epoch: Epoch) -> None:
         """Take a break in the source; called before `decision` of the first frame after it."""
 

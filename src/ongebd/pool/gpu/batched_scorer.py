@@ -30,7 +30,8 @@ class BatchedScorer:
         delays: Of a method whose score is joined from V views: for each, the d for which it speaks at frame t
             of frame t − d. Otherwise empty.
         latency: Frames of future that such a score waits for.
-        cuts: Whether `step` gives one more column: 1 where a hard cut lies before the frame, else 0.
+        cuts: Whether `step` gives two more columns: 1 where a hard cut lies before the frame, else 0; and the
+            error against a second ago.
     """
 
     name: str

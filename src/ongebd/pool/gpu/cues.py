@@ -186,7 +186,8 @@ def _one_sided(luma: Tensor, before: Tensor) -> Tensor:
     contrast, other = new.square().mean(1).sqrt(), old.square().mean(1).sqrt()
     alike = (new * old).mean(1) > cu.SAME_SHAPES * contrast * other
     no_shapes = torch.maximum(contrast, other) < cu.NO_SHAPES
-    return (torch.minimum(up, down) <= cu.ONE_SIDED * (up + down)) & (alike | no_shapes)
+    share = torch.minimum(up, down) / (up + down).clamp_min(ap.TINY)
+    return ((share <= cu.FADE) & no_shapes) | ((share <= cu.FLASH) & alike)
 
 
 class BatchedContext:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ongebd.estimator.cues import LUMA_DIM, CueStream
 from ongebd.estimator.forest import Forest
-from ongebd.estimator.learned import LearnedModel
+from ongebd.estimator.learned import CHANGE, LearnedModel
 from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows, Scored
 from ongebd.pool.gpu.cues import BatchedAppearance, BatchedContext, BatchedCuts, BatchedMotion
 
@@ -42,10 +42,11 @@ class BatchedLearned(BatchedScorer):
         self.empty = self._appearance.empty + self._motion.empty + self._context.empty + self._cuts.empty
 
     def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
-        """What each view says, and whether there is a cut, (B, V + 1), float64."""
+        """What each view says, whether there is a cut, and the change, (B, V + 2), float64."""
         inputs, after = self.inputs(features, state, seen)
         cut, cuts = self._cuts.step(after[1], features[:, self._network_dim :], state[6:], seen)
-        scores = torch.cat([self._forest.scores(inputs), cut.double()[:, None]], dim=1)
+        more = torch.stack([cut.double(), inputs[:, CHANGE].double()], dim=1)
+        scores = torch.cat([self._forest.scores(inputs), more], dim=1)
         return scores, seen >= 0, after + cuts
 
     def inputs(self, features: Tensor, state: Rows, seen: Tensor) -> tuple[Tensor, Rows]:

@@ -97,13 +97,14 @@ class DeviceSlot(Judge):
             raise FeatureError(f"frame {self.frames} at {time:.3f} s: {_BROKEN[int(fault)]}")
         if restarted:
             self.break_off()
-        views, cut = verdict[len(VERDICT) :], False
+        views, cut, change = verdict[len(VERDICT) :], False, None
         if self._cuts:
-            cut = views.pop() > 0
+            *views, cuts, change = views
+            cut = cuts > 0
         score = self._late.add([error, *views]) if known else None
         if known and self._device_head is not None:
             self._device_head.read(verdict)
-        return self.take(time, score, cut)
+        return self.take(time, score, cut, change)
 
     def new_epoch(self) -> Boundary | None:
         """See `OnlineDetector.new_epoch`."""
