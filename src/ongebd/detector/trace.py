@@ -87,7 +87,8 @@ class Album:
 
     def boundary(self, boundary: Boundary) -> None:
         """Match a boundary with the picture of its onset."""
-        picture = self._onsets.pop(boundary.onset, None)
+        told = boundary.onset if boundary.onset in self._onsets else boundary.onset_known
+        picture = None if told is None else self._onsets.pop(told, None)
         if picture is not None:
             self._best.append(Snapshot(boundary, picture))
             self._best.sort(key=lambda snapshot: -strength(snapshot.boundary))
