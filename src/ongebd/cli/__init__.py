@@ -33,6 +33,7 @@ app = App(
 for name, where, text, notes in (
     ("detect", "detect:detect", "Find the event boundaries of videos, as they stream.", _NOTES),
     ("watch", "watch:watch", "Watch cameras and feeds, for days.", _NOTES),
+    ("keyframes", "keyframes:keyframes", "Write one sharp picture for each segment of a video.", _NOTES),
     ("evaluate", "evaluate:evaluate", "Score boundaries against labels.", None),
     ("models", "models:models", "List the methods.", None),
     ("bench", "bench:bench", "Measure how fast the methods are on this machine.", None),

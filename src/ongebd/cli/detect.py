@@ -130,7 +130,6 @@ def detect(
             "--verbose": where.verbose or None,
             "--plot": plot or None,
             "what is for sources": access,
-            "what selects boundaries": wanted,
             "what selects a part": part,
         }
         for name, value in used.items():
@@ -138,7 +137,7 @@ def detect(
                 raise ConfigError(f"--store reads features, not videos: drop {name}")
         formats = _formats(format, plot=False, to_files=True)
         return detect_store(
-            store, model, config, out, formats, device, where.workers, force=force, quiet=quiet
+            store, model, config, out, formats, device, where.workers, wanted, force=force, quiet=quiet
         )
     sources = checked_sources("detect", sources, listed)
     where.check(sources, device)
@@ -147,6 +146,8 @@ def detect(
     _check_places(out, formats, stem, many=many)
     if where.cluster is not None and out is None:
         raise ConfigError("--cluster writes files; add --out DIR")
+    if model[:1].isdigit() and not Path(model).exists():
+        raise ConfigError(f"unknown model {model}; -m means --model: did you mean --min-length {model}?")
     here = where.cluster is None or device.startswith("openvino")
     loaded = load(model, device=device if here else "cpu")
     settings = loaded.configured(config)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -13,10 +12,11 @@ from ongebd import __version__
 from ongebd.cli.terminal import Progress, counted, span
 from ongebd.common.processes import side_by_side
 from ongebd.detector import Model, StreamConfig
+from ongebd.detector.segments import Selection, selected
 from ongebd.detector.stored import check_rate, detect_stored, load_for
 from ongebd.errors import ConfigError, FeatureError
 from ongebd.features.store import FeatureStore
-from ongebd.output import RunEnd, RunHeader, open_writers, output_stems
+from ongebd.output import Reading, RunEnd, RunHeader, open_writers, output_stems
 from ongebd.output.files import BINARY, close_all
 from ongebd.types import Boundary
 
@@ -35,6 +35,7 @@ def detect_store(
     formats: list[str],
     device: str,
     workers: int | None,
+    wanted: Selection | None,
     *,
     force: bool,
     quiet: bool,
@@ -52,6 +53,7 @@ def detect_store(
     store = FeatureStore.open(path)
     model = load_for(store, name, device)
     settings = model.configured(config)
+    about = Reading(version=__version__, wanted=wanted).described(settings)
     check_rate(store, model, settings)
     ids = store.ids()
     if not ids:
@@ -70,14 +72,20 @@ def detect_store(
                 failed += 1
                 progress.say(f"ongebd: {ids[number]}: {found}")
             else:
-                boundaries += len(found)
-                video = store[ids[number]]
-                header = RunHeader(video.source, model.name, asdict(settings), 0, 0, __version__, id=video.id)
+                video, all_found = store[ids[number]], None
+                header = RunHeader(video.source, model.name, about, 0, 0, __version__, id=video.id)
                 writers = open_writers(formats, out, stems[number], header, force=force)
+                if wanted is not None:
+                    for writer in writers:
+                        for boundary in found:
+                            writer.found(boundary)
+                    all_found, found = len(found), selected(found, 0.0, video.duration, wanted)
                 for writer in writers:
                     for boundary in found:
                         writer.boundary(boundary)
-                close_all(writers, RunEnd(True, video.duration, frames[number], len(found)))
+                boundaries += len(found)
+                end = RunEnd(True, video.duration, frames[number], len(found), found=all_found)
+                close_all(writers, end)
             done += frames[number]
             left = span(progress.seconds / max(done, 1) * (sum(frames) - done))
             now = f"{number + 1}/{len(ids)} videos  {done / progress.seconds:.0f} frames/s  about {left} left"

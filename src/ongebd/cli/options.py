@@ -18,6 +18,7 @@ from cyclopts import (
     Parameter,
     RepeatArgumentError,
     Token,
+    UnknownOptionError,
     convert,
 )
 from cyclopts.help.formatters import DefaultFormatter
@@ -134,6 +135,8 @@ def _in_words(problem: CycloptsError) -> str:
         case CoercionError(token=token) if token is not None and _bare(problem.target_type) in (int, float):
             whole = "whole " if _bare(problem.target_type) is int else ""
             return f"{token.keyword or ''} {token.value}: must be a {whole}number".lstrip()
+        case UnknownOptionError(token=token) if token.keyword in _THEIRS:
+            return f"unknown option {token.keyword}: did you mean {_THEIRS[token.keyword]}?"
         case RepeatArgumentError():
             return f"{problem.token.keyword} is given twice"
     return str(problem)
@@ -165,18 +168,13 @@ def training_extra() -> Iterator[None]:
 
 _THEIRS = {
     "--min-scene-len": "--min-length SECONDS",
+    "--merge-last-scene": "--min-length SECONDS",
     "--detector": "--model NAME",
-    "--threshold-value": "--threshold",
-    "--input": "the source without an option",
-    "-i": "the source without an option",
     "--output": "--out DIR",
     "--stats": "--format jsonl",
-    "-s": "--start",
+    "--framerate": "--source-fps",
     "--frame-skip": "--fps",
-    "-fs": "--fps",
-    "--num-images": "ongebd keyframes",
-    "--drop-short-scenes": "--min-length SECONDS",
-    "--merge-last-scene": "--min-length SECONDS",
+    "--num-images": "ongebd keyframes --max",
 }
 """Names of PySceneDetect, and ours."""
 
@@ -207,7 +205,7 @@ def checked_sources(command: str, sources: Sequence[str] | None, listed: Path | 
             raise ConfigError("a source is empty; name a video file, a URL, or - for standard input")
         if source.startswith("-") and source != "-" and not _is_file(source):
             if (ours := _THEIRS.get(source.partition("=")[0])) is not None:
-                raise ConfigError(f"unknown option {source}; did you mean {ours}? {advice}")
+                raise ConfigError(f"unknown option {source}: did you mean {ours}? {advice}")
             raise ConfigError(f"unknown option, or no such file: {source} {advice}")
     if command == "watch" or (len(named) == 1 and not os.path.isdir(named[0])):  # noqa: PTH112
         return named

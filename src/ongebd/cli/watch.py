@@ -108,6 +108,12 @@ class WatchOptions:
     realtime: Flag = False
     """Play files at their own pace, as if they were live."""
 
+    min_length: float | None = None
+    """Seconds between two boundaries at least; one that comes earlier is not told."""
+
+    max_per_minute: float | None = None
+    """About so many boundaries a minute: those that stand out lately."""
+
     retries: int | None = None
     """Attempts in a row to reconnect before giving a source up. [no limit]"""
 
@@ -211,6 +217,8 @@ def watch(
             **asdict(access or AccessOption()),
             thumbnails=bool(options.serve or options.thumbnails or "{thumbnail}" in (options.exec or "")),
             clips=None if options.clips is None else options.clip_length(),
+            min_length=options.min_length,
+            max_per_minute=options.max_per_minute,
         )
         closing.callback(watcher.stop, signals)
         watcher.attach(WarningSink(watcher, _complain))

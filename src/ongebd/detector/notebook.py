@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from html import escape
 
 import numpy as np
 import numpy.typing as npt
-from av import CodecContext, VideoFrame
-from av.video.reformatter import ColorRange
 
 from ongebd.common.text import printable
 from ongebd.detector.segments import strength
-from ongebd.detector.trace import Snapshot, Trace, pooled
-from ongebd.types import Boundary, Decision, ImageU8
+from ongebd.detector.trace import Snapshot, Trace, jpeg, pooled
+from ongebd.types import Boundary, Decision
 
 _STRONGEST, _MANY, _LETTERS = 10, 60, 500
 _WIDTH, _HEIGHT, _FOOT = 900, 150, 20  # of the curve, and of the times below it; units of the SVG
@@ -98,22 +95,12 @@ def _line(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> str:
 def _pictures(shots: Sequence[Snapshot]) -> Iterator[str]:
     yield '<div style="display:flex;flex-wrap:wrap;gap:8px">'
     for shot in shots:
-        data, time = b64encode(_jpeg(shot.picture)).decode(), _clock(shot.boundary.time)
+        data, time = b64encode(jpeg(shot.picture)).decode(), _clock(shot.boundary.time)
         yield (
             f'<figure style="margin:0"><img src="data:image/jpeg;base64,{data}" alt="at {time}"'
             f' style="display:block;margin:0"><figcaption>{time}</figcaption></figure>'
         )
     yield "</div>"
-
-
-def _jpeg(rgb: ImageU8) -> bytes:
-    height, width, _ = rgb.shape
-    writer = CodecContext.create("mjpeg", "w")
-    writer.width, writer.height, writer.pix_fmt = width, height, "yuvj420p"
-    writer.time_base, writer.options = Fraction(1, 25), {"qmin": "4", "qmax": "4"}
-    frame = VideoFrame.from_ndarray(np.ascontiguousarray(rgb), "rgb24")
-    frame = frame.reformat(format="yuvj420p", dst_color_range=ColorRange.JPEG)
-    return b"".join(bytes(packet) for packet in (*writer.encode(frame), *writer.encode(None)))
 
 
 def _table(boundaries: Sequence[Boundary]) -> Iterator[str]:

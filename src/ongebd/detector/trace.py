@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import av
 import numpy as np
 import numpy.typing as npt
+from av.video.reformatter import ColorRange
 
 from ongebd.detector.segments import strength
 from ongebd.types import Boundary, Decision, ImageU8
@@ -118,3 +120,14 @@ def thumbnail(rgb: ImageU8, shape: tuple[int, int] | None = None) -> ImageU8:
     frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(rgb), format="rgb24")
     small = frame.reformat(*size, format="rgb24", interpolation="AREA").to_ndarray()
     return small.astype(np.uint8, copy=False)
+
+
+def jpeg(rgb: ImageU8, quality: int = 4) -> bytes:
+    """A picture as a JPEG file; `quality` on FFmpeg's scale from 2 (best) to 31."""
+    height, width, _ = rgb.shape
+    writer = av.CodecContext.create("mjpeg", "w")
+    writer.width, writer.height, writer.pix_fmt = width, height, "yuvj420p"
+    writer.time_base, writer.options = Fraction(1, 25), {"qmin": str(quality), "qmax": str(quality)}
+    frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(rgb), "rgb24")
+    frame = frame.reformat(format="yuvj420p", dst_color_range=ColorRange.JPEG)
+    return b"".join(bytes(packet) for packet in (*writer.encode(frame), *writer.encode(None)))

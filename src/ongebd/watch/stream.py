@@ -16,6 +16,7 @@ from ongebd.common.text import public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.config import sensitivity_of
 from ongebd.detector.judge import OBD
+from ongebd.detector.segments import Selection, Told
 from ongebd.errors import ConfigError, a_number
 from ongebd.pool import PoolResult, PoolStream
 from ongebd.types import Boundary, Decision, Frame, ImageU8
@@ -102,6 +103,7 @@ class WatchedStream:
         stall_after: Seconds without a frame before it is stalled; None: never.
         defaults: The model's settings, which turn a τ into a sensitivity.
         clips: Cuts a clip at each onset; None: without clips.
+        wanted: Which boundaries are told; None: all.
 
     Attributes:
         history: Its last hour.
@@ -120,6 +122,7 @@ class WatchedStream:
         stall_after: float | None,
         defaults: StreamConfig,
         clips: ClipCutter | None,
+        wanted: Selection | None = None,
     ) -> None:
         self.key, self.name, self.clips = source.key, source.name, clips
         self.over = threading.Event()
@@ -144,7 +147,9 @@ class WatchedStream:
         # Of the pool's thread.
         self._epochs_decided = 0
         self._newest: deque[_SentFrame] = deque(maxlen=2)  # those with a decision
-        self._open: deque[Onset] = deque()
+        self._open: deque[Onset] = deque()  # with number 0: not told
+        self._wanted = wanted or Selection()
+        self._told = Told(self._wanted)
         self._decision_times: deque[float] = deque(maxlen=256)
         # Of the watcher's thread.
         self._drops_published = 0
@@ -274,6 +279,7 @@ class WatchedStream:
             self._end_boundary(boundary, wall)
         if result.ended == "epoch":
             self._epochs_decided += 1
+            self._told = Told(self._wanted)  # time may begin again
         elif result.ended == "close":
             self._publish_drops()
             self.change_state(*self._final)
@@ -317,6 +323,9 @@ class WatchedStream:
         self._hub.publish(point)
 
     def _begin_boundary(self, sent: _SentFrame, score: float) -> None:
+        if not self._told(sent.time, score):
+            self._open.append(Onset(self.key, 0, sent.epoch, sent.time, sent.wall, score, False))
+            return
         self._now.boundaries += 1
         number, pictured = self._now.boundaries, sent.picture is not None
         if sent.picture is not None:
@@ -340,6 +349,8 @@ class WatchedStream:
             self._begin_boundary(next(begun, unseen), boundary.score)
             self._open.rotate(1)
         onset = self._open.popleft()  # boundaries end in the order of their onsets
+        if not onset.number:
+            return
         found = Found(self.key, onset.number, onset.epoch, boundary, wall, onset.has_thumbnail)
         self._hub.publish(found)
         self._publish_filmed(self.history.add_centre(found))
