@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import InitVar, dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class LabelSet:
         notes: What was counted while reading, one line each: nothing is dropped without a note.
     """
 
-    videos: dict[str, VideoLabels]
+    videos: dict[str, VideoLabels] = field(repr=False)
     dataset: str = "custom"
     source: str | None = None
     sha256: str | None = None

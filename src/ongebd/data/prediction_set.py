@@ -61,7 +61,7 @@ class PredictionSet:
             says so.
     """
 
-    videos: dict[str, VideoPrediction] = field(default_factory=dict)
+    videos: dict[str, VideoPrediction] = field(default_factory=dict, repr=False)
     source: str | None = None
     kind: str = "values"
     sha256: str | None = None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -51,9 +51,9 @@ class StoredVideo:
     """
 
     id: str
-    features: Features16
-    times: npt.NDArray[np.float64]
-    epochs: npt.NDArray[np.int32]
+    features: Features16 = field(repr=False)
+    times: npt.NDArray[np.float64] = field(repr=False)
+    epochs: npt.NDArray[np.int32] = field(repr=False)
     duration: float
     source: str
 
