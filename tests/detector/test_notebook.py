@@ -16,6 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ongebd
+from ongebd.data.label_set import LabelSet, VideoLabels
+from ongebd.data.prediction_set import PredictionSet, VideoPrediction
 from ongebd.detector.trace import Album, thumbnail
 from ongebd.errors import ConfigError, MissingExtraError
 from ongebd.types import Boundary, Decision
@@ -79,9 +81,13 @@ def test_the_html_has_the_curve_the_pictures_and_the_table(detection):
     assert tags.seen.count("img") == 2
     assert tags.seen.count("tr") == 3
     assert all(source.startswith("data:image/jpeg;base64,/9j/") for source in tags.sources)
+    assert len(html) < 60_000
     for boundary in detection.boundaries:
         assert f">{boundary.time:.2f} s<" in html
-    assert len(html) < 60_000
+    known = replace(detection.boundaries[0], peak=9.25, kind="cut")
+    html = replace(detection, boundaries=[known])._repr_html_()
+    assert ">9.25</td><td" in html
+    assert ">cut</td>" in html
 
 
 def test_the_pictures_are_those_after_the_cuts(detection, make_scene):
@@ -135,6 +141,12 @@ def test_anything_can_be_shown(found, judged, duration, text, size):
     assert set(Tags(detection._repr_html_()).seen) <= TAGS
     assert "\n" not in repr(detection)
     assert len(detection.to_dataframe()) == len(found)
+
+
+def test_sets_of_labels_and_predictions_print_as_one_line():
+    labels = LabelSet({str(n): VideoLabels(str(n), 10.0, (np.arange(9.0),)) for n in range(1000)})
+    predictions = PredictionSet({str(n): VideoPrediction(np.arange(9.0)) for n in range(1000)})
+    assert len(repr(labels)) + len(repr(predictions)) < 500
 
 
 def test_a_selection_shows_its_own_boundaries_and_pictures(detection):

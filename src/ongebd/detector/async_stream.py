@@ -37,7 +37,7 @@ async def stream_async(
     max_per_minute: float | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Boundary, None]:
-    """The event boundaries of a file, camera or feed, each as soon as it is known.
+    """The event boundaries of a file, camera or feed, each as soon as it is known, without peak and kind.
 
     The event loop never waits: reading, decoding and the model run in threads of this stream. Cancelling it,
     a time-out, an error and leaving the loop stop them within a second. (As of any async generator: if you

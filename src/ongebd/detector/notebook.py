@@ -104,16 +104,21 @@ def _pictures(shots: Sequence[Snapshot]) -> Iterator[str]:
 
 
 def _table(boundaries: Sequence[Boundary]) -> Iterator[str]:
-    """The strongest boundaries, in order of strength; onsets and decisions where they aren't the time."""
+    """The strongest boundaries, in order of strength, without columns that say nothing new."""
     strongest = sorted(boundaries, key=lambda one: -strength(one))[:_STRONGEST]
     columns = {"strongest": [str(place) for place in range(1, len(strongest) + 1)]}
-    for title, name in (("time", "time"), ("onset", "onset"), ("known at", "decided")):
-        times = [_clock(getattr(one, name)) for one in strongest]
-        if times not in columns.values():
-            columns[title] = times
-    columns["score"] = [f"{one.score:.3g}" for one in strongest]
+    for title, cells in (
+        ("time", [_clock(one.time) for one in strongest]),
+        ("onset", [_clock(one.onset) for one in strongest]),
+        ("known at", [_clock(one.decided) for one in strongest]),
+        ("score", [f"{one.score:.3g}" for one in strongest]),
+        ("peak", ["" if one.peak is None else f"{one.peak:.3g}" for one in strongest]),
+        ("kind", [str(one.kind or "") for one in strongest]),
+    ):
+        if any(cells) and cells not in columns.values():
+            columns[title] = cells
     if strongest:
         yield "<table><tr>" + "".join(f"<th {_CELL}>{title}</th>" for title in columns) + "</tr>"
         for row in zip(*columns.values(), strict=True):
-            yield "<tr>" + "".join(f"<td {_CELL}>{cell}</td>" for cell in row) + "</tr>"
+            yield "<tr>" + "".join(f"<td {_CELL}>{_text(cell)}</td>" for cell in row) + "</tr>"
         yield "</table>"
