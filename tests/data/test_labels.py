@@ -80,6 +80,7 @@ def test_odd_boundaries_are_kept_and_counted(tmp_path: Path) -> None:
         ({"video_duration": "absent"}, "'video_duration' is missing"),
         ({"video_duration": 0}, "duration is 0.0; it must be above 0"),
         ({"video_duration": -3.0}, "duration is -3.0; it must be above 0"),
+        ({"video_duration": 1e9}, "it must be above 0 and at most 1,000,000"),
         ({"video_duration": float("nan")}, "video_duration: nan is not a finite number"),
         ({"video_duration": "ten"}, "video_duration: must be a number, not the text 'ten'"),
         (

@@ -150,14 +150,34 @@ def test_a_private_network_can_be_allowed(folder: Path, server: Server, other: S
     assert frames(server.url("to/" + other.url("video.ts")), connecting=allowed) == 10
 
 
+@pytest.mark.parametrize("piece", ["gone.ts", "file:///etc/hostname.ts", "gopher://127.0.0.1/x.ts"])
+def test_pieces_of_a_web_playlist_that_do_not_come_are_told(folder: Path, server: Server, piece: str) -> None:
+    second = f"#EXTINF:9,\n{piece}\n#EXT-X-ENDLIST"
+    (folder / "list.m3u8").write_text(PLAYLIST.format("video.ts").replace("#EXT-X-ENDLIST", second))
+    with VideoReader(server.url("list.m3u8")) as video:
+        assert sum(1 for _ in video) == 10
+        assert "the playlist lists 18.0 s of video, but" in " ".join(video.warnings)
+
+
+def test_pieces_of_a_web_playlist_need_no_name_of_a_video(folder: Path, server: Server) -> None:
+    shutil.copy(folder / "video.ts", folder / "piece.php")
+    (folder / "list.m3u8").write_text(PLAYLIST.format("piece.php?number=1"))
+    assert frames(server.url("list.m3u8")) == 10
+
+
 @pytest.mark.parametrize(
     "address",
-    ["127.0.0.1", "10.0.0.1", "192.168.1.1", "169.254.169.254", "::1", "fe80::1%eth0", "fd00::1", "0.0.0.0"],
+    [
+        *("127.0.0.1", "10.0.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "224.0.0.1"),
+        *("::1", "fe80::1%eth0", "fd00::1", "fec0::1", "::ffff:10.0.0.1", "::10.0.0.1"),
+        *("64:ff9b::10.0.0.1", "2002:a00:1::", "::ffff:0:10.0.0.1", "2001:0:a00:1::"),
+    ],
 )
 def test_private_addresses_are_refused_whatever_name_they_hide_behind(address: str) -> None:
     assert not Pass("camera.example", 80, private=False).allows("innocent.example", 80, address)
     assert Pass("camera.example", 80, private=False).allows("camera.example", 80, address)
-    assert Pass("camera.example", 80, private=False).allows("innocent.example", 80, "93.184.215.14")
+    for public in ("93.184.215.14", "64:ff9b::93.184.215.14", "2606:4700::1111"):
+        assert Pass("camera.example", 80, private=False).allows("innocent.example", 80, public)
 
 
 def test_a_certificate_is_checked_before_the_password_is_sent(folder: Path) -> None:

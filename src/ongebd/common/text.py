@@ -28,6 +28,11 @@ _NAMED_PART = re.compile(
     r")/[^/\s]+",
     re.IGNORECASE,
 )
+# Of television over the Internet: `/live/USER/PASSWORD/1234.ts`, `/USER/PASSWORD/1234`.
+_ACCOUNT = re.compile(
+    r"\A(/(?:live|movie|series|timeshift)/)[^/\s]+/[^/\s]+(?=/\d)|\A(/)[^/\s]+/[^/\s]+(?=/\d+(?:\s|\Z))",
+    re.IGNORECASE,
+)
 _AFTER_COLON = re.compile(r"(?<=/)(?!(?:mp4|flv|smil):)([^/:\s]*:)[^/\s]+")  # `/0/USER:PASSWORD/main`
 _RANDOM_PART = re.compile(
     r"(?<=/)(?![\w-]+\.[A-Za-z]\w{1,4}$)[^/\s]*?"  # not the name of a file
@@ -84,6 +89,8 @@ def _public(scheme: str, body: str) -> str:
     body = _NO_SERVER.sub("", body) if server is None else body[server.end() :]
     address, *sentence = _SENTENCE.split(body, 1)
     path, *query = re.split(r"(?=[?#])", address, maxsplit=1)
+    if scheme.startswith("http"):
+        path = _ACCOUNT.sub(rf"\1\2{HIDDEN}/{HIDDEN}", path)
     path = _public_path(path, stream_key=scheme.startswith("rtmp"))
     query = [_ITEM.sub(_public_item, each) for each in query]
     return "".join([f"{HIDDEN}@" if len(user) > 1 else user, shown, path, *query, *sentence])

@@ -12,6 +12,8 @@ from ongebd.data.numbers import FloatArray
 from ongebd.data.numbers import videos as count_of
 from ongebd.errors import LabelError
 
+_MOST = 1e6  # seconds, or frames a second: a clock's boundaries of a longer video fill the memory
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VideoLabels:
@@ -43,8 +45,8 @@ class VideoLabels:
     def __post_init__(self, source: str | None) -> None:
         where = f"{source}: video {self.id!r}" if source else f"video {self.id!r}"
         for name, value in (("duration", self.duration), ("fps", self.fps)):
-            if value is not None and not (np.isfinite(value) and value > 0):
-                raise LabelError(f"{where}: {name} is {value}; it must be above 0")
+            if value is not None and not 0 < value <= _MOST:
+                raise LabelError(f"{where}: {name} is {value}; it must be above 0 and at most {_MOST:,.0f}")
         if not self.boundaries:
             raise LabelError(
                 f"{where}: has no annotator; give at least one list of boundaries (it may be empty)"

@@ -37,6 +37,12 @@ _SOUND: Final = "mp3,wav,flac,aac,ac3,eac3,aiff,caf,amr,ape,au,w64,wv,tta,dts"
 _PLAYLIST = "hls"
 PLAYLISTS: Final = (".m3u8", ".m3u")
 """How the name of an HLS playlist ends, in lower case."""
+_ANY_NAME: Final = {
+    "allowed_extensions": "ALL",
+    "allowed_segment_extensions": "ALL",
+    "extension_picky": "0",
+}
+"""FFmpeg's options for a playlist whose pieces have no name of a video, as many servers call theirs."""
 DATA_OPTIONS: Final = {"protocol_whitelist": "file,fd,pipe", "format_whitelist": f"{_FORMATS},{_SOUND}"}
 """FFmpeg's options for a file, a pipe or a file object: a container that opens nothing else."""
 _WEB = "http,https,httpproxy,tcp,tls,crypto,data"
@@ -68,7 +74,7 @@ def options_for_url(url: str) -> dict[str, str]:
     if scheme not in _SCHEMES:
         raise SourceError(f"unknown protocol; use one of {', '.join(_SCHEMES)}, or a file")
     formats = [_FORMATS, _SOUND, _PLAYLIST, *(name for name in ("rtsp", "rtp") if scheme.startswith(name))]
-    options = {"protocol_whitelist": _SCHEMES[scheme], "format_whitelist": ",".join(formats)}
+    options = {"protocol_whitelist": _SCHEMES[scheme], "format_whitelist": ",".join(formats), **_ANY_NAME}
     if not url.startswith(INSECURE):
         options["tls_verify"] = "1"
         if (authorities := _authorities()) is not None:
@@ -132,10 +138,8 @@ class PlaylistFolder:
     options: Final = {
         "format_whitelist": f"{_FORMATS},{_PLAYLIST}",
         "protocol_whitelist": "file,http,https,tcp,tls,crypto,data",  # for HLS to ask us instead of failing
-        "allowed_extensions": "ALL",
-        "allowed_segment_extensions": "ALL",
-        "extension_picky": "0",
         "http_persistent": "0",
+        **_ANY_NAME,
     }
 
     def __init__(self, path: str, pieces: Pieces) -> None:

@@ -23,6 +23,9 @@ from urllib.parse import urlsplit
 
 _HEAD_BYTES = 65536
 _PORTS = {"http": 80, "https": 443}
+# IPv6 addresses that stand for an IPv4 address: compatible, translated, and of DNS64.
+_HOLD_IPV4 = [ipaddress.ip_network(one) for one in ("::/96", "::ffff:0:0:0/96", "64:ff9b::/96")]
+_SITE = ipaddress.ip_network("fec0::/10")
 _REMEMBERED = 4096  # passes; the oldest go
 
 
@@ -48,7 +51,11 @@ class Pass:
         """Whether the source may connect to a host that has this IP address."""
         if self.private or (host.lower(), port) == (self.host, self.port):
             return True
-        return ipaddress.ip_address(address.partition("%")[0]).is_global
+        ip = ipaddress.ip_address(address.partition("%")[0])
+        if isinstance(ip, ipaddress.IPv6Address):
+            holds = any(ip in network for network in _HOLD_IPV4)
+            ip = ip.sixtofour or (ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if holds else ip)
+        return ip.is_global and not ip.is_multicast and ip not in _SITE
 
 
 class Gate:

@@ -360,6 +360,10 @@ class VideoReader:
         stated = self._timed and self.container not in _OF_33_BITS
         if stated and claimed is not None and claimed - came > 0.5:
             self._cut_off(f"cut off or damaged: read {came:.3f} s of {claimed:.3f} s")
+        promised = (self._container.duration or 0) / av.time_base if self.container == "hls" else 0
+        if promised - came > max(1, promised / 20) and not trouble_with(self._pieces, self._source):
+            came_short = f"the playlist lists {promised:.1f} s of video, but {came:.1f} s came"
+            self._notes.append(f"{came_short}; pieces are missing or may not be opened")
 
     @property
     def _time_base(self) -> Fraction:
