@@ -28,31 +28,17 @@ if TYPE_CHECKING:
 
 # Where each public name lives. They are imported when first used, so that `import ongebd` costs nothing.
 _HOMES = {
-    "load": "ongebd.detector",
-    "detect": "ongebd.detector",
-    "stream_async": "ongebd.detector.async_stream",
-    "Model": "ongebd.detector",
-    "OnlineDetector": "ongebd.detector",
-    "StreamConfig": "ongebd.detector",
-    "StreamPool": "ongebd.pool",
-    "BoundaryDiscriminator": "ongebd.estimator.discriminator",
-    "Boundary": "ongebd.types",
-    "Decision": "ongebd.types",
-    "Detection": "ongebd.detector.detection",
-    "Segment": "ongebd.detector.segments",
-    "Epoch": "ongebd.types",
-    "Frame": "ongebd.types",
-    "OngebdError": "ongebd.errors",
-    "SourceError": "ongebd.errors",
-    "FeatureError": "ongebd.errors",
-    "FrameError": "ongebd.errors",
-    "ConfigError": "ongebd.errors",
-    "LabelError": "ongebd.errors",
-    "StoreError": "ongebd.errors",
-    "MissingDataError": "ongebd.errors",
-    "MissingExtraError": "ongebd.errors",
-    "ClusterError": "ongebd.errors",
+    "ongebd.detector": "load detect Model OnlineDetector StreamConfig",
+    "ongebd.detector.async_stream": "stream_async",
+    "ongebd.pool": "StreamPool",
+    "ongebd.estimator.discriminator": "BoundaryDiscriminator",
+    "ongebd.types": "Boundary Decision Epoch Frame",
+    "ongebd.detector.detection": "Detection",
+    "ongebd.detector.segments": "Segment",
+    "ongebd.errors": "OngebdError SourceError FeatureError FrameError ConfigError LabelError"
+    " StoreError MissingDataError MissingExtraError ClusterError",
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Boundary",
@@ -83,9 +69,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'ongebd' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    value = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value
 

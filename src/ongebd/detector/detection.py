@@ -54,21 +54,17 @@ class Detection:
     _album: Album | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        return f"<Detection: {self.summary()}>"
-
-    def summary(self) -> str:
-        """One line for people."""
         count = len(self.boundaries)
         found = f"{count} {'boundary' if count == 1 else 'boundaries'} in {self.duration - self.start:.1f} s"
         of = f" of {shortened(printable(self.source), 60)}" if self.source else ""
         by = f", model {shortened(printable(self.model), 40)}" if self.model else ""
-        return f"{found}{of}{by}{'' if self.complete else ', stopped early'}"
+        return f"<Detection: {found}{of}{by}{'' if self.complete else ', stopped early'}>"
 
     def _repr_html_(self) -> str:
         from ongebd.detector.notebook import html_of
 
         shots = [] if self._album is None else self._album.snapshots(self.boundaries)
-        return html_of(self.summary(), self.warnings, self.decisions, self.boundaries, shots)
+        return html_of(repr(self)[1:-1], self.warnings, self.decisions, self.boundaries, shots)
 
     def to_dataframe(self) -> Any:
         """The boundaries as a pandas.DataFrame, a row each.

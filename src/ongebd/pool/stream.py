@@ -100,7 +100,7 @@ class PoolStream:
         self.due = Due(self.config.rate())
         self.open = True
         self._newest: float | None = None  # time of the epoch's last frame
-        self._warned = False  # that time went back
+        self._warned = False
         self.submitted = self.dropped = self.decided = self.failed = 0
 
     def counts(self) -> Counts:
@@ -126,8 +126,7 @@ class PoolStream:
             ConfigError: The time is not a number, or the stream or the pool is closed.
         """
         given, time = self._intake.runtime.accept(frame, copy), in_seconds(time)
-        self._warned = self._warned or warned_of(time, self._newest)
-        self._newest = time
+        self._warned, self._newest = self._warned or warned_of(time, self._newest), time
         return self._intake.push(self, given, time, timeout)
 
     def submit_feature(
@@ -135,8 +134,7 @@ class PoolStream:
     ) -> bool:
         """Give the next frame's feature, float32, (D,), instead of the picture."""
         given, time = self._intake.runtime.accept_feature(feature), in_seconds(time)
-        self._warned = self._warned or warned_of(time, self._newest)
-        self._newest = time
+        self._warned, self._newest = self._warned or warned_of(time, self._newest), time
         return self._intake.push(self, given, time, timeout)
 
     def flush(self) -> None:
