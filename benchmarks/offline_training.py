@@ -54,7 +54,11 @@ def main() -> None:
             config = TrainConfig().changed({"method": method, "compile": asked.compile})
             run = 64 if method == ESTIMATOR else 1
             config = replace(config, batch=max(1, asked.batch // run) * run, run=run)
-            count, seconds = measured(config, videos, features, on, asked.steps)
+            try:
+                count, seconds = measured(config, videos, features, on, asked.steps)
+            except RuntimeError as problem:  # the others are measured all the same
+                print(f"{method:<20}failed: {str(problem).strip().partition(chr(10))[0]}", flush=True)
+                continue
             rate = count / seconds / 1000
             best = best or rate
             shown = f"{1000 * seconds:>12.1f}{count:>14.1f}{rate:>10.2f}{rate / best:>12.2f}"

@@ -1,14 +1,16 @@
 """Every method on real clips whose boundaries a vision-language model rated: model ratings, not people.
 
     python benchmarks/real_clips.py --clips DIR [DIR …] --labels model_rated_clips.json --work DIR
-        [--predictions NAME=FOLDER …] [--train …] [--out FILE]
+        [--predictions NAME=FOLDER …] [--train … [--device cuda] [--jobs N]] [--out FILE]
+
+`--store STORE --methods window-mean …` instead of `--clips` takes the clips' features from a store.
 
 Scored with this project's evaluation at absolute tolerances, best-annotator rule, all clips. The tables also
 have the floors (a clock at its best period for each tolerance; random points), the raters against each other,
 and the untrained methods with τ chosen on the other clips, by fold. Trained methods are scored on clips that
-they weren't trained on: MiniROAD-BC and ESTimator are trained here, fold by fold (`--train`); others come
-from files with out-of-fold predictions (`--predictions`, whatever `ongebd evaluate` reads). Writes
-FILE.md and FILE.json.
+they weren't trained on: MiniROAD-BC, ESTimator and the offline systems are trained here, fold by fold
+(`--train`); others come from files with out-of-fold predictions (`--predictions`, whatever `ongebd
+evaluate` reads). Writes FILE.md and FILE.json.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from footage.training import FOLDS, NAMES, TRAININGS, cross_trained, cross_valid
 
 from ongebd.data import LabelSet, read_labels
 from ongebd.errors import LabelError, OngebdError
+from ongebd.features import FeatureStore
 from ongebd.lab.evaluation.figures import ABSOLUTE
 
 PEERS = (
@@ -57,12 +60,16 @@ class Scored:
 def main() -> int:
     """Run, score, write."""
     asker = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asker.add_argument("--clips", type=Path, nargs="+", required=True, help="folders of clips")
+    where = asker.add_mutually_exclusive_group(required=True)
+    where.add_argument("--clips", type=Path, nargs="+", help="folders of clips")
+    where.add_argument("--store", type=Path, help="a store with the clips' features")
     asker.add_argument("--labels", type=Path, required=True, help="the ratings")
     asker.add_argument("--work", type=Path, required=True, help="folder for features and models")
-    asker.add_argument("--methods", nargs="+", default=[*UNTRAINED, *PEERS])
+    asker.add_argument("--methods", nargs="*", default=[*UNTRAINED, *PEERS])
     asker.add_argument("--predictions", nargs="+", default=[], metavar="NAME=FOLDER", help="out of fold")
     asker.add_argument("--train", nargs="*", default=[], choices=list(TRAININGS), help="fold by fold")
+    asker.add_argument("--device", default="cpu", help="on which models are trained")
+    asker.add_argument("--jobs", type=int, default=1, help="models that are trained at the same time")
     asker.add_argument("--out", type=Path, default=Path("benchmarks/results/real_clips"))
     asked = asker.parse_args()
     try:
@@ -76,13 +83,13 @@ def main() -> int:
 def measure(asked: argparse.Namespace) -> None:
     """All of it."""
     labels = read_labels(asked.labels, dataset="custom")
-    films = films_of(labels, asked.clips)
-    methods = methods_of(asked.methods)
+    films = films_of(labels, asked.clips) if asked.clips else stored_films(labels, asked.store)
+    methods = methods_of(asked.methods, asked.store)
     found: dict[str, Found] = dict(found_in(methods, films, asked.work))
     rows = [row(name, labels, of) for name, of in found.items()]
     chosen = tuned(labels, methods, films, asked.work)
-    for name in asked.train:
-        of = cross_trained(name, labels, films, asked.work)
+    trained = cross_trained(asked.train, labels, films, asked.work, asked.device, asked.jobs)
+    for name, of in trained.items():
         detail = f"{FOLDS} folds; {', '.join(TRAININGS[name])}"
         chosen[f"{NAMES[name]}, trained on the other clips"] = of, detail
     rows += [row(name, labels, of, detail=detail) for name, (of, detail) in chosen.items()]
@@ -107,6 +114,14 @@ def films_of(labels: LabelSet, folders: Sequence[Path]) -> list[Film]:
     if missing:
         raise LabelError(f"{missing[0]} and {len(missing) - 1} other rated clips are not in the folders")
     return [Film(v.id, files[v.id], v.duration + BEYOND) for v in labels.videos.values()]
+
+
+def stored_films(labels: LabelSet, path: Path) -> list[Film]:
+    """The same in a store."""
+    store = FeatureStore.open(path)
+    if missing := [name for name in labels.videos if name not in store]:
+        raise LabelError(f"{missing[0]} and {len(missing) - 1} other rated clips are not in {path}")
+    return [Film(name, path) for name in labels.videos]
 
 
 def tuned(

@@ -26,7 +26,9 @@ from ongebd.backbones.pipeline import frame_features
 from ongebd.baselines.pictures import Pictures
 from ongebd.common.writing import write_whole
 from ongebd.data import LabelSet, VideoPrediction, match_ids, read_predictions
+from ongebd.detector.stored import load_for
 from ongebd.errors import ConfigError, LabelError
+from ongebd.features import FeatureStore
 from ongebd.types import Boundary, Feature
 from ongebd.video import VideoReader
 
@@ -36,7 +38,7 @@ Found = Mapping[str, VideoPrediction]
 
 @dataclass(frozen=True)
 class Film:
-    """A video, looked at until some time (None: all of it)."""
+    """A video, looked at until some time (None: all of it); `path` may be a store that has it."""
 
     id: str
     path: Path
@@ -64,9 +66,9 @@ class Method:
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
 
 
-def methods_of(texts: Iterable[str]) -> list[Method]:
-    """The methods that texts name; no two may have one label."""
-    methods = [_method_of(text) for text in texts]
+def methods_of(texts: Iterable[str], store: Path | None = None) -> list[Method]:
+    """The methods that texts name, perhaps on the features of a store; no two may have one label."""
+    methods = [_method_of(text, store) for text in texts]
     labels = [method.label for method in methods]
     for label in labels:
         if labels.count(label) > 1:
@@ -74,7 +76,7 @@ def methods_of(texts: Iterable[str]) -> list[Method]:
     return methods
 
 
-def _method_of(text: str) -> Method:
+def _method_of(text: str, store: Path | None) -> Method:
     head, _, tail = text.partition("@")
     label, equals, name = head.partition("=")
     if not equals:
@@ -85,8 +87,9 @@ def _method_of(text: str) -> Method:
         if not given:
             raise ConfigError(f"{text}: {pair!r} is not setting=value")
         settings[key.strip()] = int(value) if value.strip().isdigit() else float(value)
-    method = Method(label.strip(), load(name, threads=1), settings)
-    method.model.stream(None, **settings)  # raises now what would fail later
+    model = load(name, threads=1) if store is None else load_for(FeatureStore.open(store), name)
+    method = Method(label.strip(), model, settings)
+    method.model.configured(None, **settings)  # raises now what would fail later
     return method
 
 
@@ -111,6 +114,9 @@ def found_in(
 
 def features_of(method: Method, film: Film, work: Path) -> dict[str, Any]:
     """The rows (T, D), times (T,) and epochs (T,) of a video, computed once."""
+    if film.path.is_dir():
+        stored = FeatureStore.open(film.path)[film.id]
+        return {"rows": stored.features.astype(np.float32), "times": stored.times, "epochs": stored.epochs}
     with film.path.open("rb") as file:
         content = hashlib.file_digest(file, "sha256").hexdigest()[:20]
     path = work / "features" / method.view / f"{content}-{film.until}.npz"

@@ -8,7 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +19,11 @@ import numpy as np
 from footage.methods import Film, Found, features_of, found_in, methods_of
 from footage.scores import row
 from ongebd.data import LabelSet, VideoPrediction
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, OngebdError
 from ongebd.features import FeatureStore, sampling_identity
 from ongebd.lab.composites import Composites, read_composites
+from ongebd.lab.experiments.scales import SCALES
+from ongebd.offline.systems import SYSTEMS, TRAINED
 
 FOLDS = 4
 BY = 0.5
@@ -38,7 +43,22 @@ TRAININGS: dict[str, tuple[str, ...]] = {
     ),
 }
 """Settings that differ from those of `ongebd train`."""
-NAMES = {"miniroad": "MiniROAD-BC", "estimator": "ESTimator"}
+# The published systems have 2 to 114 M parameters and learn nothing from minutes of video: tiny networks do.
+TRAININGS |= {
+    name: (
+        *(f"method={name}", f"network={SCALES['small'].networks[name]}", "optimizer=adamw", "lr=0.001"),
+        *(
+            "weight_decay=0.01",
+            "label_rule=near",
+            "batch=400",
+            "epochs=30",
+            "validate_every=5",
+            "compile=off",
+        ),
+    )
+    for name in TRAINED
+}
+NAMES = {"miniroad": "MiniROAD-BC", "estimator": "ESTimator"} | {n: SYSTEMS[n].title for n in TRAINED}
 _NOTE = "made-by.json"
 
 
@@ -52,7 +72,7 @@ class Trained:
 
     def method(self, name: str) -> str:
         """The method as a command line names it."""
-        return f"{NAMES[name]}={'' if name == 'estimator' else f'{name}:'}{self.folder}"
+        return f"{NAMES[name]}={f'{name}:' if name == 'miniroad' else ''}{self.folder}"
 
 
 def run(*arguments: str | Path) -> float:
@@ -107,13 +127,13 @@ def clips_in(folders: Sequence[Path], without: Path | None) -> list[Path]:
     return left
 
 
-def trained(name: str, store: Path, labels: Path, out: Path) -> Trained:
+def trained(name: str, store: Path, labels: Path, out: Path, device: str = "cpu") -> Trained:
     """A model of `TRAININGS`, trained by `ongebd train` if it doesn't exist."""
     chosen = (*TRAININGS[name], "dataset=custom")
     if not (out / _NOTE).exists():
         given = [part for setting in chosen for part in ("-s", setting)]
         paths = ("--store", store, "--labels", labels)
-        took = run("train", *paths, "--device", "cpu", *given, "--quiet", "--out", out)
+        took = run("train", *paths, "--device", device, *given, "--quiet", "--out", out)
         (out / _NOTE).write_text(json.dumps({"settings": chosen, "seconds": took}), encoding="utf-8")
     kept = json.loads((out / _NOTE).read_text(encoding="utf-8"))
     if kept["settings"] != list(chosen):
@@ -146,27 +166,45 @@ def cross_validated(
 
 
 def cross_trained(
-    name: str, labels: LabelSet, films: Sequence[Film], work: Path
-) -> dict[str, VideoPrediction]:
-    """Each clip by a model that was trained on the clips of the other folds."""
-    folder = work / "real" / "training"
-    store = _store(folder / "features", labels, films, work)
-    folds = fold_of(labels)
+    names: Sequence[str], labels: LabelSet, films: Sequence[Film], work: Path, device: str, jobs: int
+) -> dict[str, dict[str, VideoPrediction]]:
+    """By name of a training, each clip by a model that was trained on the clips of the other folds."""
+    folder, folds = work / "real" / "training", fold_of(labels)
+    _store(folder / "features", labels, films, work)
     official = json.loads(Path(labels.source or "").read_text(encoding="utf-8"))
-    taken: dict[str, VideoPrediction] = {}
-    for fold in sorted(set(folds.values())):
-        path = folder / f"labels-without-{fold}.json"
+    for fold in range(FOLDS):
         others = {clip: official[clip] for clip in labels.videos if folds[clip] != fold}
-        path.write_text(json.dumps(others), encoding="utf-8")
-        model = trained(name, store, path, folder / f"{name}-without-{fold}")
-        (method,) = methods_of([model.method(name)])
-        taken |= found_in([method], [film for film in films if folds[film.id] == fold], work)[method.label]
-    return {clip: taken[clip] for clip in labels.videos}
+        (folder / f"labels-without-{fold}.json").write_text(json.dumps(others), encoding="utf-8")
+    taken: dict[str, dict[str, VideoPrediction]] = {name: {} for name in names}
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        running = {
+            (name, fold): pool.submit(
+                _of_fold, name, fold, [film for film in films if folds[film.id] == fold], work, device
+            )
+            for name, fold in product(names, range(FOLDS))
+        }
+        for (name, fold), found in running.items():
+            try:
+                taken[name] |= found.result()
+            except (OngebdError, RuntimeError) as problem:  # the others get their rows
+                print(f"{name} without fold {fold}: {problem}", file=sys.stderr)
+    whole = {name: found for name, found in taken.items() if len(found) == len(labels)}
+    return {name: {clip: found[clip] for clip in labels.videos} for name, found in whole.items()}
 
 
-def _store(folder: Path, labels: LabelSet, films: Sequence[Film], work: Path) -> Path:
-    """A store for `ongebd train` of the kept features, up to the end of each clip's rated part."""
-    (method,) = methods_of(["window-mean"])
+def _of_fold(
+    name: str, fold: int, films: Sequence[Film], work: Path, device: str
+) -> dict[str, VideoPrediction]:
+    folder = work / "real" / "training"
+    store, labels = folder / "features", folder / f"labels-without-{fold}.json"
+    model = trained(name, store, labels, folder / f"{name}-without-{fold}", device)
+    (method,) = methods_of([model.method(name)], store if films[0].path.is_dir() else None)
+    return found_in([method], films, work)[method.label]
+
+
+def _store(folder: Path, labels: LabelSet, films: Sequence[Film], work: Path) -> None:
+    """A store for `ongebd train` of the features that are there, up to the end of each clip's rated part."""
+    (method,) = methods_of(["window-mean"], films[0].path if films[0].path.is_dir() else None)
     backbone, fps = method.model.backbone, float(method.config.rate())
     with FeatureStore.open_or_create(
         folder, backbone=backbone.identity, dim=backbone.dim, fps=fps, sampling=sampling_identity(backbone)
@@ -177,4 +215,3 @@ def _store(folder: Path, labels: LabelSet, films: Sequence[Film], work: Path) ->
                 rated = seen["times"] <= duration
                 rows, times, epochs = (seen[part][rated] for part in ("rows", "times", "epochs"))
                 store.add(film.id, rows, times, epochs, duration, film.path.name)
-    return folder

@@ -155,6 +155,7 @@ from ongebd.lab.training.batches import DeviceFeatures  # noqa: E402
 from ongebd.lab.training.config import TrainConfig  # noqa: E402
 from ongebd.lab.training.dataset import make_dataset  # noqa: E402
 from ongebd.lab.training.loop import train  # noqa: E402
+from ongebd.lab.training.processes import Processes, prepared  # noqa: E402
 from ongebd.lab.training.task import task_of  # noqa: E402
 from ongebd.offline.network import bells, centres  # noqa: E402
 
@@ -198,6 +199,16 @@ def made(config: TrainConfig, videos: int = 24, frames: int = 240, dim: int = 12
         store.videos[str(number)] = MemoryVideo(shown.astype(np.float16), times, epochs, frames / FPS)
         labels[str(number)] = VideoLabels(str(number), frames / FPS, (changes / FPS,), fps=FPS)
     return make_dataset(store, LabelSet(labels, "custom", "made"), config)
+
+
+@pytest.mark.parametrize(
+    ("name", "compiled"), [("ddm-net", False), ("coseg", False), ("pc", True), ("estimator", True)]
+)
+def test_a_gpu_compiles_only_what_torch_can_compile(name: str, compiled: bool):
+    on, objective = Processes(0, 1, torch.device("cuda")), torch.nn.Linear(1, 1)
+    config = TrainConfig().changed({"method": name})
+    assert (prepared(objective, config, on) is not objective) == compiled
+    assert prepared(objective, replace(config, compile="default"), on) is not objective
 
 
 @pytest.mark.parametrize("name", TRAINED)

@@ -6,8 +6,10 @@ frame to frame; where too many are lost, one event ended, and new pixels are tak
 measures the dense flow of each frame in relation to the video's largest; where it peaks is a boundary.
 Those close together are one.
 
-Differs: no code is public, and we had the paper's abstract alone, so rate, sizes and thresholds are ours.
-Pixels are corners, tracked by Lucas and Kanade there and back; the dense flow is Farnebäck's.
+Differs: we know of no public code and had the paper's abstract and a review of it, so rate, sizes and
+thresholds are ours, as is the dense flow, Farnebäck's. Pixels are corners, tracked by Lucas and Kanade. By
+the review a pixel stays while it moves, and patches are tracked too; here one stays while it is found there
+and back, in whole frames.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ The Laplacian of a Gaussian of the negative errors, σ = 15, peaks at blobs of l
 boundary, whatever its height, and nothing is a threshold.
 
 Differs: the code compares ResNet-50's maps before pooling, a store has pooled features. *PA-Random* isn't
-in the public code; as we read the paper, each video gets the boundaries of another one. Ours keeps their
-places relative to the video's length.
+in the public code, and we did not have the paper's text: that each video gets the boundaries of another one,
+at the same places relative to its length, is our reading of the name.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ in turn. The *BoCo* loss raises the similarity of near frames of one segment and
 across a boundary. UBoCo takes its own parsed boundaries for that, SBoCo the labels', and a decoder that
 reads the TSM along its diagonal.
 
-Differs: no code is public. Widths, kernels and thresholds that the paper leaves open are ours, as is the
-encoder: temporal convolutions for near frames, a transformer for far ones.
+Differs: we know of no public code and had the paper's abstract alone. Widths, kernels, thresholds, the form
+of the loss, the decoder and the encoder (convolutions for near frames, a transformer for far ones) are ours.
 """
 
 from __future__ import annotations

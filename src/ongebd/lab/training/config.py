@@ -153,7 +153,8 @@ class TrainConfig:
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto: bfloat16 autocast on a GPU, float32 elsewhere."""
     compile: Literal["auto", "off", "default", "graphs"] = "auto"
-    """torch.compile; auto: on a GPU only. "graphs" adds CUDA graphs, for small batches."""
+    """torch.compile; auto: on a GPU, not for ddm-net and coseg, at which it fails. "graphs" adds CUDA graphs,
+    for small batches."""
     features_in: Literal["auto", "device", "host"] = "auto"
     """Where the features are: in the device's memory, or in the store and copied batch by batch."""
 

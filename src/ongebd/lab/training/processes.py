@@ -14,6 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ongebd.backbones.torch_backbone import torch_device
 from ongebd.lab.training.config import TrainConfig
+from ongebd.offline.systems import SYSTEMS
 
 StepFunction = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 """`Objective.forward`, perhaps compiled or shared between processes."""
@@ -84,7 +85,8 @@ def prepared(objective: nn.Module, config: TrainConfig, processes: Processes) ->
     if processes.world > 1:
         ids = [processes.device] if on_gpu else None
         objective = DistributedDataParallel(objective, device_ids=ids, gradient_as_bucket_view=True)
-    if config.compile == "off" or (config.compile == "auto" and not on_gpu):
+    pays = on_gpu and (config.method not in SYSTEMS or SYSTEMS[config.method].compiles)
+    if config.compile == "off" or (config.compile == "auto" and not pays):
         return objective
     mode = "reduce-overhead" if config.compile == "graphs" else "default"
     compiled: StepFunction = torch.compile(objective, mode=mode, dynamic=False)
