@@ -416,15 +416,14 @@ def test_a_slow_sink_holds_up_nobody_and_says_what_it_lost(light_model):
 
     class Sleepy(HubSink):
         def handle(self, record):
-            self.ending.wait(0.3)
+            self.ending.wait(20)
 
     watcher = watching(light_model, MadeReader(made_frames([n // 2 for n in range(400)])))
     sink = Sleepy("sleepy", watcher.hub, (Point,), complaints.append, limit=5)
     watcher.attach(sink)
-    began = time.monotonic()
     with watcher:
         assert watcher.join(10)
-        assert time.monotonic() - began < 5
+        assert sink.done == 0
     assert watcher.streams["cam"].status().frames == 400
     assert sink.lost + sink.done == 400
     assert "sleepy: can't keep up: dropped " in complaints[0]

@@ -169,10 +169,12 @@ class HubSink(Subscription):
     def _works(self) -> None:
         """Tell that the sink works again, and what was lost; if that wasn't told, at most once a minute."""
         with self._counting:
-            missing, self._lost_reported = self._missing(), self.lost
-            if not self._broken and (not missing or time.monotonic() < self._quiet_until):
+            missing = self._missing()
+            untold = self.failed and missing and time.monotonic() >= self._quiet_until
+            if not self._broken and not untold:
                 return
             self._broken, self._missing_told = False, self._missing_told + missing
+            self._lost_reported = self.lost
         self._complain(f"{self.name}: works again; records lost: {missing}")
 
     def _missing(self) -> int:
