@@ -63,7 +63,8 @@ def until(ready):
 def test_a_fault_is_told_once_tried_again_and_touches_no_other(tmp_path, monkeypatch, name, problem):
     pytest.importorskip("httpx")
     monkeypatch.setattr("ongebd.watch.sink._PAUSES", Patience(first_delay=0.02, longest_delay=0.02))
-    monkeypatch.setattr(WebhookSink, "tries", 1_000_000)
+    for limited in (WebhookSink, ClipSink):
+        monkeypatch.setattr(limited, "tries", 1_000_000)
     monkeypatch.setattr("ongebd.watch.sinks.folder.mp4_of", lambda _piece, _late: (b"clip", 1.0))
     complaints, lines, watcher = [], [], sink_watcher(clips=True, picture=b"picture")
     with answering() as (url, _):

@@ -132,6 +132,7 @@ class ClipSink(HubSink):
     """Writes the clip of each onset into a `CappedFolder`, with its errors, as MP4."""
 
     publishes = True
+    tries = 2  # a command that waits for its clip is an alarm
 
     def __init__(self, folder: Path, watcher: Watcher, complain: Complain, most_bytes: int = 4 << 30) -> None:
         self._folder = CappedFolder(folder, "clips", ".mp4", most_bytes)
