@@ -145,6 +145,19 @@ def test_the_whole_video_scorer_gives_every_frame_its_score_at_the_end():
     assert scorer.flush() == []
 
 
+@pytest.mark.parametrize("fps", [6.0, 10.0, 24.0])
+def test_a_source_may_be_slower_than_the_rate(fps: float):
+    features, model = features_with_changes([200, 400], 600, dim=1280), load("pa")
+    run = model.begin(model.configured())
+    for number, feature in enumerate(features):
+        run.update_feature(feature, number / fps)
+    decided = run.drain()
+    assert len(decided) == len(features)
+    wanted = predictability.score_video(features, fps)
+    np.testing.assert_array_equal([each.error for each in decided], wanted)
+    assert wanted.any()
+
+
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 
 from ongebd.backbones import get  # noqa: E402

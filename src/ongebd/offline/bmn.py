@@ -68,10 +68,12 @@ class Bmn(OfflineNetwork):
         reach = (last - first + 1) / 2
         step = torch.linspace(0, 1, config.points)
         points = (first - reach)[:, None] + step * (last - first + 2 * reach)[:, None]  # (segments, points)
+        place = torch.arange(config.length)[:, None]
+        near = (1 - (points.clamp(0, config.length - 1).flatten() - place).abs()).clamp_min(0)
         self.segments: Tensor
-        self.points: Tensor
+        self.sampling: Tensor  # a GPU is far quicker at this product than at the gradient of an index
         self.register_buffer("segments", torch.stack([first, last]), persistent=False)
-        self.register_buffer("points", points.clamp(0, config.length - 1), persistent=False)
+        self.register_buffer("sampling", near, persistent=False)  # (N, segments · points)
 
     def forward(self, frames: Tensor, real: Tensor) -> Tensor:
         """(B, N, D) → how good the best segment is that begins or ends with each frame, as a logit (B, N)."""
@@ -106,10 +108,7 @@ class Bmn(OfflineNetwork):
     def _judged(self, frames: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         """Start and end (B, 2, N), event and overlap of each segment (B, 2, segments), as logits."""
         found = self.base((frames * real[..., None]).transpose(1, 2))  # (B, W, N)
-        left = self.points.long()
-        share = (self.points - left).to(found)
-        right = (left + 1).clamp_max(found.shape[-1] - 1)
-        at = found[..., left] * (1 - share) + found[..., right] * share  # (B, W, segments, points)
+        at = (found @ self.sampling).unflatten(-1, (-1, self.shape.points))  # (B, W, segments, points)
         known = self.along(at.permute(0, 2, 1, 3).flatten(2))  # (B, segments, 4 W)
         first, last = self.segments
         square = known.new_zeros(len(frames), found.shape[-1], found.shape[-1], known.shape[-1])

@@ -49,11 +49,15 @@ class WholeVideo:
         return None
 
     def flush(self) -> list[float | None]:
-        """The scores of all frames; none for the first, which ends nothing."""
+        """The scores of all frames; none for the first, which ends nothing, and for a frame shown again."""
         if not self._features:
             return []
-        scores = self._score(np.stack(self._features), rate_of(np.array(self._times)))
-        return [None, *map(float, scores[1:])]
+        times = np.array(self._times)
+        new = np.diff(times, prepend=-np.inf) > 0
+        frames = [self._features[place] for place in np.flatnonzero(new)]
+        scores = iter(self._score(np.stack(frames), rate_of(times[new])))
+        found = [float(next(scores)) if each else None for each in new]
+        return [None, *found[1:]]
 
 
 def rate_of(times: npt.NDArray[np.float64]) -> float:
