@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from ongebd.errors import SourceError
 from ongebd.video import VideoReader
+from ongebd.video.picture import Damage
 
 COUNT = 60
 
@@ -239,3 +242,12 @@ def test_a_source_that_is_damaged_from_its_first_frame_is_read_all_the_same(two_
     two_scenes.write_bytes(data[: 188 * 10] + data[188 * 14 :])
     _, frames = read(two_scenes)
     assert len(frames) > 90
+
+
+def test_a_damaged_key_frame_heals_nothing():
+    damage, damaged = Damage(), []
+    for pts, (mark, key) in enumerate([(True, False), (False, True), (False, True)]):
+        damage.in_packet(SimpleNamespace(pts=pts, is_corrupt=mark, is_keyframe=key), joined=False)
+        picture = SimpleNamespace(pts=pts, is_corrupt=pts == 1, key_frame=key)
+        damaged.append(damage.in_picture(picture, Fraction(pts), begins=False))
+    assert damaged == [True, True, False]

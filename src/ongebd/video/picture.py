@@ -190,6 +190,8 @@ class Damage:
             sound = picture.key_frame and not picture.is_corrupt
         else:
             sound = picture.pts >= self._heals
+            if sound and picture.key_frame and picture.is_corrupt:  # the next one may heal
+                sound, self._heals = False, None
         self._on = not (sound or begins or time - self._since > _LONGEST_DAMAGE)
         return self._on
 
