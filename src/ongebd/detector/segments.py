@@ -40,17 +40,25 @@ class Selection:
 
 
 def strength(boundary: Boundary) -> float:
-    """What boundaries are ranked by."""
-    return boundary.score if boundary.peak is None else boundary.peak
+    """What boundaries are ranked by: those between two pictures before those within one, then by their peak.
+
+    Scores alone rank a dissolve below a gesture. (Only learned models have kinds, and their scores end at 1.)
+    """
+    peak = boundary.score if boundary.peak is None else boundary.peak
+    return peak + (boundary.kind in ("cut", "gradual"))
 
 
 def selected(boundaries: Iterable[Boundary], start: float, end: float, wanted: Selection) -> list[Boundary]:
     """The wanted boundaries of a file, by time; `start` and `end` are its own, in seconds.
 
-    First segments that are too short are merged, then the strongest boundaries are taken. At most
+    First segments that are too short are merged (chapters: those of less than a second, if nothing else is
+    said), then the strongest boundaries are taken. At most
     `max_per_minute` times the minutes, but one, is always allowed.
     """
-    kept = merged(sorted(boundaries, key=lambda one: one.time), start, end, wanted.min_length or 0.0)
+    shortest = wanted.min_length
+    if shortest is None:
+        shortest = 0.0 if wanted.chapters is None else 1.0
+    kept = merged(sorted(boundaries, key=lambda one: one.time), start, end, shortest)
     most = len(kept)
     if wanted.max_per_minute is not None:
         most = min(most, max(1, int(wanted.max_per_minute * (end - start) / 60)))
