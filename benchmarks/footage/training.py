@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -133,6 +134,7 @@ def trained(name: str, store: Path, labels: Path, out: Path, device: str = "cpu"
     if not (out / _NOTE).exists():
         given = [part for setting in chosen for part in ("-s", setting)]
         paths = ("--store", store, "--labels", labels)
+        shutil.rmtree(out, ignore_errors=True)  # what an interrupted run left
         took = run("train", *paths, "--device", device, *given, "--quiet", "--out", out)
         (out / _NOTE).write_text(json.dumps({"settings": chosen, "seconds": took}), encoding="utf-8")
     kept = json.loads((out / _NOTE).read_text(encoding="utf-8"))
