@@ -12,6 +12,7 @@ from ongebd.baselines.naive import Persistence
 from ongebd.detector import Model
 from ongebd.detector.detector import AnticipationScorer
 from ongebd.estimator.anticipation import cosine_error
+from ongebd.estimator.cues import LUMA_DIM
 from ongebd.video import VideoReader
 
 CHANGES = [4.0, 8.0, 12.0]
@@ -54,6 +55,19 @@ def test_a_change_of_slide_is_found_at_its_time_at_any_rate(name, slides):
         times = [n / rate for n in range(16 * rate)]
         shown = [features[int(time // 4)] for time in times]
         assert boundaries(model.stream(), shown, times) == CHANGES, rate
+
+
+@pytest.mark.parametrize("rate", [None, 24])
+def test_a_change_that_is_no_cut_is_found_after_a_slide_that_stayed(slides, rate):
+    model = ongebd.load("immediate")
+    features = [model.backbone.embed(model.backbone.crop(slide)[np.newaxis])[0] for slide in slides]
+    towards = [features[1] + share * (features[2] - features[1]) for share in np.linspace(0, 1, 201)]
+    error = [float(cosine_error(one[:-LUMA_DIM], features[1][:-LUMA_DIM])) for one in towards]
+    small = towards[int(np.searchsorted(error, 0.135))]  # too little for a cut
+    shown = [features[0], features[1], small.astype(np.float32)]
+    times = [0.0, 4.0, 8.0] if rate is None else [n / rate for n in range(12 * rate)]
+    found = boundaries(model.stream(), [shown[int(time // 4)] for time in times], times)
+    assert found == [4.0, 8.0]
 
 
 @pytest.mark.parametrize("name", ["immediate", "half-second"])

@@ -250,3 +250,11 @@ def test_every_told_boundary_is_closed_once_in_order(stream, chosen):
     assert [b.onset for b in runs.closed] == [b.onset for b in found]
     assert all(b.peak is not None and b.peak >= b.score for b in runs.closed)
     assert all(b.kind for b in runs.closed[:-1]), "the end of the stream may come too soon"
+
+
+def test_a_cut_whose_frame_stays_does_not_hide_the_next_change():
+    runs = BoundaryRuns([0.3], min_gap=0.6, max_run=0, rearm=0.75)
+    steps = [
+        runs.update(time, z, cut=cut) for time, z, cut in [(1, 0.4, True), (1, 0.0, False), (5, 0.35, False)]
+    ]
+    assert [boundary.time for step in steps for boundary in step.boundaries] == [1, 5]

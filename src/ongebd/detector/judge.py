@@ -215,7 +215,8 @@ class BoundaryRuns:
         for level in self._levels:
             positive = level.head.update(z).is_boundary and able
             if taken:
-                level.skipping, level.last_positive, level.score = True, self._cut if in_cut else time, inf
+                level.skipping, level.last_positive = positive, self._cut if in_cut else time
+                level.score = inf
             elif not positive:
                 level.skipping = False
             elif self._begins(level, time, z):

@@ -22,8 +22,8 @@ from ongebd.estimator.forest import Forest
 from ongebd.types import Feature
 
 FORMAT = 2
-STILL, QUIET = 12, 0.01
-"""A still picture was repeated so often, and between its frames the error stayed so low."""
+STILL, SAME, QUIET = 12, 1e-4, 0.01
+"""A still picture was repeated so often, its error below `SAME`; where it is coded again, below `QUIET`."""
 FLAT, BRIGHTER = 4.0, 20.0
 """A flat picture's luma spreads less than this, of 255; another one is brighter or darker by more."""
 JUMP = 2.5
@@ -230,6 +230,7 @@ class LearnedScorer:
     def _jump(self, change: float, luma: Feature, *, repeated: bool) -> float:
         """How far a frame is from the one before it, where the trees don't know; else 0."""
         jump = 0.0
+        repeated = repeated or change < SAME
         if not repeated:
             jump = change if self._still >= STILL else 0.0
             if change > QUIET or not self._repeated:
