@@ -266,6 +266,24 @@ def test_a_playlist_in_a_playlist_ends_too_whatever_its_name(
     assert "Traceback" not in capfd.readouterr().err
 
 
+def test_a_playlist_with_an_empty_map_is_refused_in_one_line(
+    tmp_path: Path, make_numbered: Any, read: Any, capfd: Any
+) -> None:
+    parts = {"movflags": "frag_keyframe+empty_moov+default_base_moof"}
+    with av.open(str(tmp_path / "1.ts"), "w", format="mp4", container_options=parts) as out:
+        stream = out.add_stream("libx264", 12, options={"g": "4"})
+        stream.width, stream.height = 96, 64
+        for picture in make_numbered(12):
+            out.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
+        out.mux(stream.encode(None))
+    (tmp_path / "0.mp4").touch()
+    pieces = '#EXT-X-MAP:URI="0.mp4"\n' + 2 * "#EXTINF:0.8,\n1.ts\n"
+    (tmp_path / "list.m3u8").write_text(f"#EXTM3U\n#EXT-X-TARGETDURATION:1\n{pieces}#EXT-X-ENDLIST\n")
+    with pytest.raises(SourceError):
+        read(tmp_path / "list.m3u8")
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_pieces_elsewhere_in_the_middle_of_a_playlist_are_told(
     tmp_path: Path, part: Any, read: Any, capfd: Any
 ) -> None:

@@ -156,7 +156,7 @@ class PlaylistFolder:
             if self._folder not in path.resolve().parents:
                 self._pieces.refused.append(str(path))
                 return io.BytesIO()
-            file = path.open("rb")
+            file = _Piece(io.FileIO(path))
             if not file.peek(7).startswith(b"#EXTM3U"):
                 return file
             with file:
@@ -167,6 +167,17 @@ class PlaylistFolder:
         ended = any(line.startswith(_END_MARK) for line in text.splitlines())
         self._pieces.cut_off |= b"#EXTINF" in text and not ended
         return io.BytesIO(b"%s\n%s\n" % (text, _END_MARK))
+
+
+class _Piece(io.BufferedReader):
+    """A file that refuses an impossible place without an exception: PyAV would print it."""
+
+    def seek(self, target: int, whence: int = 0, /) -> int:
+        """-1 where there is no such place."""
+        try:
+            return super().seek(target, whence)
+        except (OSError, ValueError):
+            return -1
 
 
 @cache
