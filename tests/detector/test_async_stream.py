@@ -94,6 +94,22 @@ def test_the_boundaries_are_those_of_detect(film, model):
         assert asyncio.run(boundaries_of(file, model, fps=10))
 
 
+def test_a_boundary_that_is_open_when_the_source_ends_is_told(tmp_path, make_video, model):
+    film = make_video(tmp_path / "a.mp4", changing(3)[:52])
+    assert asyncio.run(boundaries_of(film, model)) == ongebd.detect(film, model).boundaries != []
+
+
+def test_updates_give_each_boundary_again_with_its_peak_and_kind(film, model):
+    wanted = ongebd.detect(film, model).boundaries
+    for options in ({}, {"min_length": 3}):
+        found = asyncio.run(boundaries_of(film, model, updates=True, **options))
+        last = {boundary.onset: boundary for boundary in found}
+        assert len(found) == 2 * len(last)
+        assert {one.onset: (one.peak, one.kind) for one in wanted if one.onset in last} == {
+            onset: (one.peak, one.kind) for onset, one in last.items()
+        }
+
+
 def test_a_minimum_length_and_a_rate_hold_while_it_streams(film, model):
     assert len(asyncio.run(boundaries_of(film, model, min_length=3))) == 1
     assert len(asyncio.run(boundaries_of(film, model, max_per_minute=15))) < 3

@@ -154,3 +154,18 @@ def test_duplicate_frames_of_a_pulldown_change_nothing(tmp_path, make_video, mak
     (pulled,) = ongebd.detect(at_30, model, fps=fps).boundaries
     assert original.onset == pytest.approx(40 / 25, abs=1e-6)
     assert pulled.onset == pytest.approx(original.onset, abs=1 / 24)
+
+
+@pytest.mark.parametrize("frames", [1, 3, 6])
+def test_a_flash_to_white_is_told_as_a_cut_and_then_is_none(scene, frames):
+    model, shot, white = load("immediate"), scene(1), np.full((SIZE[1], SIZE[0], 3), 255.0)
+    seen = [model.backbone.crop(picture.astype(np.uint8)) for picture in (shot, white, scene(2))]
+    old, flash, new = model.backbone.embed(np.stack(seen))
+    detector = model.stream()
+    told = []
+    for n, feature in enumerate([old] * 30 + [flash] * frames + [old] * 36 + [new] * 30):
+        decision = detector.update_feature(feature, Fraction(n, 24))
+        told += [decision.boundary] if decision.boundary else []
+    assert (told[0].onset, told[0].kind) == (30 / 24, "cut")
+    *flashes, cut = detector.closed()
+    assert ({one.kind for one in flashes}, cut.kind) == ({"event"}, "cut")

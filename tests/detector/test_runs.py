@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ongebd.detector.judge import BoundaryRuns
+from ongebd.detector.judge import BoundaryRuns, Judge, ThresholdHead
 from ongebd.types import Boundary
 
 LEVEL = 0.5
@@ -258,3 +258,42 @@ def test_a_cut_whose_frame_stays_does_not_hide_the_next_change():
         runs.update(time, z, cut=cut) for time, z, cut in [(1, 0.4, True), (1, 0.0, False), (5, 0.35, False)]
     ]
     assert [boundary.time for step in steps for boundary in step.boundaries] == [1, 5]
+
+
+def test_a_cut_after_which_the_old_picture_comes_back_at_once_was_a_flash():
+    far = [(0, False, 0.02)] * 3
+    flash = [(0, True, 0.4), (0, False, 0.4), (0, False, 0.03)]
+    assert closed([*far, *flash, *far * 4]) == [(0.3, 0, "event")]
+    late = [(0, True, 0.4), *[(0, False, 0.4)] * 3]
+    assert closed([*far, *late, *far * 4]) == [(0.3, 0, "cut")]
+    assert closed([*far, *late, *far, (0, True, 0.02), *far * 4])[1:] == [(1.0, 0, "cut")], (
+        "shots of less than a second may alternate"
+    )
+
+
+def test_a_boundary_is_closed_after_it_was_handed_out():
+    class Scores:
+        latency = 4
+
+        def flush(self):
+            return [0.0] * 4
+
+        def reset(self): ...
+
+    runs = BoundaryRuns([0.5], 0.0, 0.0, 0.75)
+    judge = Judge(Scores(), ThresholdHead(0.5), runs)
+    told, closed = [], []
+
+    def hand_out(decision):
+        told.extend([decision.boundary.onset] if decision.boundary else [])
+        closed.extend(b.onset for b in judge.closed())
+        assert closed == told[: len(closed)]
+
+    for n in range(12):
+        hand_out(judge.take(n / 10, 0.0, n > 7))
+    judge.break_off()
+    for n in range(6):
+        hand_out(judge.take(n / 10, 0.0))
+    while (last := judge.flush()) is not None:
+        told.append(last.onset)
+    assert [*closed, *(b.onset for b in judge.closed())] == told == pytest.approx([0.8, 0.9, 1.0, 1.1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
@@ -105,6 +106,16 @@ def test_another_picture_counts_more_than_what_happens_in_one_and_then_the_peak_
     ]
     chosen = [[one.time for one in selected(some, 0, 60, Selection(chapters=n))] for n in (2, 3, 4, 5)]
     assert chosen == [[30], [20, 30], [10, 20, 30], [10, 20, 30]], "no chapter is shorter than a second"
+
+
+@pytest.mark.parametrize("stream", ["the feed", None])
+def test_a_boundary_is_updated_after_the_next_one_came(stream):
+    early, late = (Boundary(t, t, t, 1.0, peak=1.0) for t in (10.0, 10.5))
+    choice = Choice(Selection(min_length=0.1), 0.0, stream)
+    given = [*choice.take(early), *choice.take(late)]
+    known = [replace(early, peak=9.0), replace(late, peak=3.0)]
+    assert [choice.closes(one) for one in known] == [stream is not None] * 2
+    assert [one.peak for one in given or choice.rest(20.0)] == ([1.0, 1.0] if stream else [9.0, 3.0])
 
 
 def test_a_stream_has_no_chapters():

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import astuple, replace
 from fractions import Fraction
 
 import numpy as np
@@ -20,6 +21,7 @@ from ongebd.errors import ConfigError, FeatureError
 from ongebd.pool import Counts, PoolResult, StreamPool
 from ongebd.pool.queue import Entry, FairQueue
 from ongebd.pool.runtime import CpuRuntime
+from ongebd.video import VideoReader
 
 SEEN = 60
 
@@ -68,6 +70,11 @@ def said(results: list[PoolResult]) -> list:
     return [result.boundary or result.decision or result.ended or str(result.error) for result in results]
 
 
+def closed(results: list[PoolResult]) -> list[tuple]:
+    """Each boundary with its peak and kind, which `==` of boundaries doesn't compare."""
+    return [astuple(boundary) for result in results for boundary in result.closed]
+
+
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_interleaving_gives_each_stream_what_it_gets_alone(data):
@@ -108,6 +115,7 @@ def test_any_interleaving_gives_each_stream_what_it_gets_alone(data):
     for n in range(streams):
         of_this = said([result for result in results if result.stream is pooled[n]])
         assert of_this == [*wanted[n], *rest(alone[n]), "close"]
+        assert closed([r for r in results if r.stream is pooled[n]]) == list(map(astuple, alone[n].closed()))
 
 
 @pytest.mark.parametrize("name", ["window-mean", "persistence", "predictability", "clock"])
@@ -128,6 +136,24 @@ def test_pictures_through_the_backbone_are_the_same_to_the_bit(name, make_scene)
             *rest(alone[seed]),
             "close",
         ]
+
+
+@pytest.mark.parametrize("frames", [20, 50, 55, 80])
+def test_after_any_part_of_a_stream_what_was_told_and_updated_is_what_detect_finds(
+    frames, tmp_path, make_video, make_scene, backbone
+):
+    shots = [make_scene(1 + (n >= 30) + (n >= 52), 96, 72) for n in range(frames)]
+    film = make_video(tmp_path / "film.mp4", shots, rate=24)
+    model = replace(ongebd.load("window-mean"), backbone=backbone)
+    with VideoReader(film, 24, view=backbone.view) as reader, StreamPool(model) as pool:
+        stream = pool.add()
+        for frame in reader:
+            stream.submit(frame.rgb, frame.time)
+    results = list(pool.results())
+    wanted = ongebd.detect(film, model).boundaries
+    assert closed(results) == list(map(astuple, wanted))
+    assert [result.found for result in results if result.found] == wanted
+    assert len(wanted) == (frames > 30) + (frames > 52)
 
 
 def test_streams_come_and_go(stub_model):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
+from dataclasses import astuple, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from ongebd.watch import (
     Point,
     Retuned,
     StateChanged,
+    Updated,
     Warned,
     Watcher,
 )
@@ -67,7 +68,7 @@ def test_every_epoch_is_decided_as_by_a_fresh_detector(script):
         *(one if isinstance(one, str) else MadeReader(one) for one in runs),
         patience=replace(ONCE, retries=10),
     )
-    with watcher.hub.subscribe(Point, Found, limit=10_000) as told, watcher:
+    with watcher.hub.subscribe(Point, Found, Updated, limit=10_000) as told, watcher:
         assert watcher.join(20)
         records = everything(told)
     shown = [frames for frames in runs if frames and not isinstance(frames, str)]
@@ -80,7 +81,12 @@ def test_every_epoch_is_decided_as_by_a_fresh_detector(script):
         points = [r for r in records if isinstance(r, Point) and r.epoch == epoch]
         assert [numbers(point) for point in points] == [numbers(decision) for decision in decisions]
         assert [point.positive for point in points] == [decision.is_boundary for decision in decisions]
-        assert [r.boundary for r in records if isinstance(r, Found) and r.epoch == epoch] == boundaries
+        found, updated = (
+            [r for r in records if isinstance(r, kind) and r.epoch == epoch] for kind in (Found, Updated)
+        )
+        assert [r.boundary for r in found] == boundaries
+        assert [astuple(r.boundary) for r in updated] == list(map(astuple, detector.closed()))
+        assert [r.number for r in updated] == [r.number for r in found]
     assert watcher.streams["cam"].status().state == "failed"
     assert sum(isinstance(record, Point) for record in records) == sum(map(len, shown))
 

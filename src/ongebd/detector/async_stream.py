@@ -14,7 +14,7 @@ from ongebd.detector.config import StreamConfig, asked_for
 from ongebd.detector.model import Model
 from ongebd.detector.models import DEFAULT_MODEL
 from ongebd.detector.segments import Choice, Selection
-from ongebd.detector.source_run import SourceRun, given_model
+from ongebd.detector.source_run import Closed, SourceRun, given_model
 from ongebd.errors import SourceError
 from ongebd.types import Boundary
 from ongebd.video import Source
@@ -35,9 +35,10 @@ async def stream_async(
     device: str = "cpu",
     min_length: float | None = None,
     max_per_minute: float | None = None,
+    updates: bool = False,
     **settings: Any,
 ) -> AsyncGenerator[Boundary, None]:
-    """The event boundaries of a file, camera or feed, each as soon as it is known, without peak and kind.
+    """The event boundaries of a file, camera or feed, each as soon as it is known.
 
     The event loop never waits: reading, decoding and the model run in threads of this stream. Cancelling it,
     a time-out, an error and leaving the loop stop them within a second. (As of any async generator: if you
@@ -58,6 +59,8 @@ async def stream_async(
         device: Where the networks of a model given by name compute.
         min_length: Seconds; a boundary that comes sooner after the last one isn't told.
         max_per_minute: Boundaries a minute; those that stand out lately are told.
+        updates: Whether each boundary comes again, with the same onset, once its peak and kind are known:
+            within a second, or when the source is over.
         **settings: Single settings by name.
 
     Raises:
@@ -89,9 +92,9 @@ async def stream_async(
             stop=stop,
         ) as run:
             choice = Choice(wanted, 0.0, run.video.name)
-            for event in run:
-                if stop.is_set():
-                    return
+            for event in run:  # ends once `stop` is set
+                if isinstance(event, Closed) and choice.closes(event.boundary) and updates:
+                    tell(event.boundary)
                 for boundary in choice.take(event) if isinstance(event, Boundary) else ():
                     tell(boundary)
         lacking = run.video.broken or run.video.cut_off

@@ -72,6 +72,8 @@ SHOT_SECONDS = 0.06
 """What changes so shortly before a cut, or after it, is a blend of both shots."""
 PEAK_SECONDS = 1.0
 """So long after its onset a boundary is measured. A run whose onset is its centre may be told so late."""
+BACK = 0.1
+"""The error between features one second apart, up to which the old picture is back."""
 GRADUAL = 0.2
 """The error between features one second apart, above which the picture has changed."""
 
@@ -175,6 +177,8 @@ class BoundaryRuns:
         self._run: _Run | None = None
         self._latest = 0.0  # when the last verdict was known
         self._cut = -inf  # time of the last one
+        self._flash = -inf  # time of the last cut before which there was none for long
+        self._back = False  # whether the old picture came back soon after it
         self._measured: Boundary | None = None  # the last one told, until its peak and kind are known
         self._change: float | None = None
         self.closed: list[Boundary] = []
@@ -202,6 +206,8 @@ class BoundaryRuns:
         found: list[Boundary] = []
         told = False
         if cut and time - self._cut >= SHOT_SECONDS:
+            if time - self._cut > PEAK_SECONDS + CUT_SECONDS:
+                self._flash, self._back = time, False
             run, self._cut = self._run, time
             found += self._end()
             if self.max_run > 0 or run is None or not self._just_begun(run, time):
@@ -231,6 +237,11 @@ class BoundaryRuns:
         self._measure(found, time, z, change)
         return RunStep(told, found)
 
+    @property
+    def told(self) -> int:
+        """Boundaries told that were not taken from `closed` yet."""
+        return len(self.closed) + (self._measured is not None)
+
     def flush(self) -> Boundary | None:
         """End an open run, and close what was told. The last frame seen decides it."""
         found = self._end()
@@ -239,7 +250,11 @@ class BoundaryRuns:
         return next(iter(found), None)
 
     def _measure(self, found: Sequence[Boundary], time: float, z: float, change: float | None) -> None:
-        """Close a boundary that is a second old, or at the next one; measure it until then."""
+        """Close a boundary that is a second old, or at the next one; measure it until then.
+
+        A cut after which the old picture soon returns was a flash: of a flat picture nothing else shows it.
+        """
+        self._back |= change is not None and change < BACK and time - self._flash < CUT_SECONDS
         for boundary in found:
             self._close()
             self._measured, self._change = boundary, None if change is None else 0.0
@@ -257,6 +272,8 @@ class BoundaryRuns:
         told, self._measured = self._measured, None
         if told is not None:
             kind = told.kind
+            if kind == "cut" and self._back and told.onset - self._flash < CUT_SECONDS:
+                kind = "event"
             if kind is None and self._change is not None:
                 kind = "gradual" if self._change > GRADUAL else "event"
             self.closed.append(replace(told, kind=kind))
@@ -385,7 +402,8 @@ class Judge:
 
     def closed(self) -> list[Boundary]:
         """The boundaries whose peak and kind have become known since the last call, in order."""
-        closed, self._runs.closed = self._runs.closed, []
+        handed_out = max(0, self._runs.told - len(self._found))  # one may be closed before it is handed out
+        closed, self._runs.closed = self._runs.closed[:handed_out], self._runs.closed[handed_out:]
         return closed
 
     def break_off(self) -> None:

@@ -190,15 +190,19 @@ class Choice:
             self._held.append(boundary)
             return []
         told = [boundary] if self._told(boundary.time, strength(boundary)) else []
-        self._held = told
+        self._held += told
         return told
 
     def closes(self, boundary: Boundary) -> bool:
         """Take a boundary again, once its peak is known; whether it was given before."""
-        if not self._held or self._held[-1].onset != boundary.onset:
-            return False
-        self._held[-1] = boundary
-        return self._told is not None
+        for place in reversed(range(len(self._held))):  # one or two may have come since
+            if self._held[place].onset == boundary.onset:
+                if self._told is None:
+                    self._held[place] = boundary
+                    return False
+                del self._held[: place + 1]
+                return True
+        return False
 
     def rest(self, end: float) -> list[Boundary]:
         """The source ended: the wanted boundaries that were not given."""

@@ -52,10 +52,7 @@ class JsonlWriter(Writer):
         self.write({"type": "boundary", **boundary_fields(boundary)})
 
     def closed(self, boundary: Boundary) -> None:
-        fields = boundary_fields(boundary)
-        self.write(
-            {"type": "update"} | {name: fields.get(name) for name in ("time", "onset", "peak", "kind")}
-        )
+        self.write({"type": "update", **update_fields(boundary)})
 
     def epoch(self, epoch: Epoch) -> None:
         reason = public_name(epoch.reason)
@@ -82,6 +79,12 @@ def boundary_fields(boundary: Boundary) -> Record:
         names.append("peak")
     record: Record = {name: rounded(getattr(boundary, name)) for name in names}
     return record if boundary.kind is None else record | {"kind": boundary.kind}
+
+
+def update_fields(boundary: Boundary) -> Record:
+    """What became known of a boundary after it was told, and its times."""
+    fields = boundary_fields(boundary)
+    return {name: fields.get(name) for name in ("time", "onset", "peak", "kind")}
 
 
 def header_record(header: RunHeader) -> Record:
@@ -145,14 +148,17 @@ def read_jsonl(path: str | Path) -> Recording:
         if header.pop("type") != "header":
             raise ValueError("the first line is not a header")
         recording = Recording(RunHeader(**header), cut=bool(unfinished))
+        places: dict[Any, int] = {}
         for record in others:
-            _add(recording, record)
+            _add(recording, record, places)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as problem:
         raise LabelError(f"{name}: not a file that `ongebd detect` wrote ({problem})") from problem
     return recording
 
 
-def _add(recording: Recording, record: Record) -> None:
+def _add(recording: Recording, record: Record, places: dict[Any, int]) -> None:
+    """Add a record; `places` has those of the boundaries by stream, number and onset."""
+    which = record.get("stream"), record.get("number"), record.get("onset")
     match record.pop("type"):
         case "boundary":
             time, onset, decided, score = (
@@ -161,12 +167,12 @@ def _add(recording: Recording, record: Record) -> None:
             known = record.get("onset_known")  # earlier versions did not write it, nor a peak and a kind
             known = None if known is None else float(known)
             peak, kind = record.get("peak"), record.get("kind")
+            places[which] = len(recording.boundaries)
             recording.boundaries.append(Boundary(time, onset, decided, score, known, peak, kind))
         case "update":
             peak, kind = record["peak"], record["kind"]
-            for place, known in enumerate(recording.boundaries):
-                if rounded(known.onset) == record["onset"]:
-                    recording.boundaries[place] = replace(known, peak=peak, kind=kind)
+            if (place := places.get(which)) is not None:  # else it is in the file before
+                recording.boundaries[place] = replace(recording.boundaries[place], peak=peak, kind=kind)
         case "epoch":
             recording.epochs.append(Epoch(int(record["epoch"]), float(record["time"]), str(record["reason"])))
         case "end":

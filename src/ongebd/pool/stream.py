@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from fractions import Fraction
 from typing import Any, Literal, Protocol
@@ -47,6 +48,7 @@ class PoolResult:
         boundary: A boundary decided at the end of a stream. (Others are in `decision.boundary`.)
         error: Why a frame has no decision; the stream is as before it, and goes on.
         ended: `flush`, `new_epoch`, `close` or `retune` is done; all results from before it have come.
+        closed: Boundaries of earlier results, or of this one, whose peak and kind have become known.
         waited: Seconds from `submit` to this result; None for results that belong to no frame.
     """
 
@@ -55,6 +57,7 @@ class PoolResult:
     boundary: Boundary | None = None
     error: Exception | None = None
     ended: Request | None = None
+    closed: Sequence[Boundary] = ()
     waited: float | None = None
 
     @property

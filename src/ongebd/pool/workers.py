@@ -76,7 +76,8 @@ class Workers:
                 elif isinstance(outcome := next(outcomes), Exception):
                     results.append(PoolResult(stream, error=outcome, waited=now - entry.since))
                 else:
-                    results.append(PoolResult(stream, outcome, waited=now - entry.since))
+                    waited, closed = now - entry.since, stream.slot.closed()
+                    results.append(PoolResult(stream, outcome, closed=closed, waited=waited))
                 if entry.release is not None:
                     entry.release()
             self._scheduler.deliver(results)
@@ -96,4 +97,4 @@ def _fulfil(stream: PoolStream, what: Request, config: StreamConfig | None) -> I
                 slot.new_epoch()
     except Exception as problem:  # noqa: BLE001 - it concerns this stream alone
         yield PoolResult(stream, error=problem)
-    yield PoolResult(stream, ended=what)
+    yield PoolResult(stream, ended=what, closed=slot.closed())

@@ -15,6 +15,7 @@ from ongebd.watch.records import (
     Point,
     Retuned,
     StateChanged,
+    Updated,
     Warned,
 )
 from ongebd.watch.sink import HubSink
@@ -32,6 +33,7 @@ __all__ = [
     "Point",
     "Retuned",
     "StateChanged",
+    "Updated",
     "Warned",
     "Watcher",
 ]

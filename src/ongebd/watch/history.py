@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ongebd.types import Kind
 from ongebd.watch.records import Filmed, Found, Onset, Point, StateChanged
 
 HOUR = 3600.0
@@ -36,7 +37,7 @@ class KnownBoundary:
 
     Attributes:
         version: Of the history, when this last changed.
-        found: Its centre, once that is known.
+        found: Its centre, once that is known; with its peak and kind, once these are.
         clip: The file of its clip, once that is written; the file may have been deleted since.
         clip_settled: Whether the clip is written, or known to be impossible.
     """
@@ -117,7 +118,7 @@ class History:
                 del self._boundaries[next(iter(self._boundaries))]
 
     def add_centre(self, found: Found) -> Filmed | None:
-        """The centre of a boundary is known; returns the boundary if its clip is settled."""
+        """The centre of a boundary is known, or its kind too; returns the boundary if its clip is settled."""
         with self._lock:
             known = self._changed(found.number)
             known.found = found
@@ -143,6 +144,11 @@ class History:
     def picture(self, number: int) -> bytes | None:
         """The picture of a boundary, while it is kept."""
         return self._pictures.get(number)
+
+    def kind(self, number: int) -> Kind | None:
+        """The kind of a boundary, once it is known."""
+        known = self._boundaries.get(number)
+        return None if known is None or known.found is None else known.found.boundary.kind
 
     def clip(self, number: int) -> Path | None:
         """The file of a boundary's clip, if it has one."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from ongebd.output.jsonl import boundary_fields
+from ongebd.output.jsonl import boundary_fields, update_fields
 from ongebd.output.writer import rounded
-from ongebd.types import Boundary
+from ongebd.types import Boundary, Kind
 from ongebd.video.packets import Piece
 
 State = Literal["connecting", "live", "stalled", "reconnecting", "ended", "failed"]
@@ -77,6 +77,17 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Updated:
+    """Peak and kind of a boundary are known, within a second of its onset; its `Found` came before."""
+
+    stream: str
+    number: int
+    epoch: int
+    boundary: Boundary
+    wall: float
+
+
+@dataclass(frozen=True, slots=True)
 class StateChanged:
     """A stream enters another state, or begins an epoch in its current state.
 
@@ -134,7 +145,11 @@ class Retuned:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """The video around an onset is in a file (MP4). `number` to `wall` are the onset's."""
+    """The video around an onset is in a file (MP4). `number` to `wall` are the onset's.
+
+    Attributes:
+        kind: The boundary's; None while it isn't known.
+    """
 
     stream: str
     number: int
@@ -143,6 +158,7 @@ class Clip:
     wall: float
     path: Path
     seconds: float
+    kind: Kind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,22 +186,28 @@ class Footage:
 
 
 Told = Onset | Found | StateChanged | Dropped | Warned | Clip
-Record = Point | Told | Retuned | Filmed | Footage
+Record = Point | Told | Updated | Retuned | Filmed | Footage
 
-_TYPES: dict[type[Any], str] = {Found: "boundary", StateChanged: "state", Dropped: "drop", Warned: "warning"}
+_TYPES: dict[type[Any], str] = {
+    Found: "boundary",
+    Updated: "update",
+    StateChanged: "state",
+    Dropped: "drop",
+    Warned: "warning",
+}
 
 
-def record_line(record: Point | Told | Retuned) -> dict[str, Any]:
+def record_line(record: Point | Told | Updated | Retuned) -> dict[str, Any]:
     """A record as a JSON object, with times rounded to the microsecond."""
     kind = type(record)
     line: dict[str, Any] = {"type": _TYPES.get(kind, kind.__name__.lower())}
     for name in (field.name for field in fields(record)):
         value = getattr(record, name)
         if isinstance(value, Boundary):
-            line |= boundary_fields(value)
+            line |= update_fields(value) if kind is Updated else boundary_fields(value)
         elif name == "time" and isinstance(record, Onset | Clip):
             line["onset"] = rounded(value)
-        elif name not in ("wall", "has_thumbnail"):
+        elif value is not None and name not in ("wall", "has_thumbnail"):
             shown = str(value) if isinstance(value, Path) else value
             line[name] = rounded(value) if isinstance(value, float) else shown
     return {**line, "wall": rounded(record.wall)}

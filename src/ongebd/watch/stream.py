@@ -33,6 +33,7 @@ from ongebd.watch.records import (
     Retuned,
     State,
     StateChanged,
+    Updated,
     Warned,
 )
 from ongebd.watch.sources import Clock, WatchedSource
@@ -148,6 +149,7 @@ class WatchedStream:
         self._epochs_decided = 0
         self._newest: deque[_SentFrame] = deque(maxlen=2)  # those with a decision
         self._open: deque[Onset] = deque()  # with number 0: not told
+        self._unclosed: deque[Found | None] = deque()  # peak and kind are not known; None: not told
         self._wanted = wanted or Selection()
         self._told = Told(self._wanted)
         self._decision_times: deque[float] = deque(maxlen=256)
@@ -277,6 +279,10 @@ class WatchedStream:
                 self._begin_boundary(sent, decision.z)
         if (boundary := result.found) is not None:
             self._end_boundary(boundary, wall)
+        for closed in result.closed:  # in the order in which they were found
+            if (found := self._unclosed.popleft()) is not None:
+                self.history.add_centre(replace(found, boundary=closed))
+                self._hub.publish(Updated(self.key, found.number, found.epoch, closed, wall))
         if result.ended == "epoch":
             self._epochs_decided += 1
             self._told = Told(self._wanted)  # time may begin again
@@ -289,7 +295,7 @@ class WatchedStream:
         """A boundary's clip is in a file, or will never be."""
         self._publish_filmed(self.history.settle_clip(number, None if clip is None else clip.path))
         if clip is not None:
-            self._hub.publish(clip)
+            self._hub.publish(replace(clip, kind=self.history.kind(number)))
 
     def _begin_epoch(self) -> None:
         self._epochs_begun += 1
@@ -350,8 +356,10 @@ class WatchedStream:
             self._open.rotate(1)
         onset = self._open.popleft()  # boundaries end in the order of their onsets
         if not onset.number:
+            self._unclosed.append(None)
             return
         found = Found(self.key, onset.number, onset.epoch, boundary, wall, onset.has_thumbnail)
+        self._unclosed.append(found)
         self._hub.publish(found)
         self._publish_filmed(self.history.add_centre(found))
 

@@ -70,7 +70,9 @@ class MadeStream:
         return onset
 
     def find(self, onset: Onset) -> None:
-        boundary = Boundary(onset.time + 0.1, onset.time, onset.time + 0.25, onset.score)
+        boundary = Boundary(
+            onset.time + 0.1, onset.time, onset.time + 0.25, onset.score, None, onset.score + 0.1, "cut"
+        )
         wall = onset.wall + 0.25
         self.history.add_centre(Found(self.key, onset.number, onset.epoch, boundary, wall, True))
 

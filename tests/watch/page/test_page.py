@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -79,6 +80,8 @@ def test_a_boundary_appears_and_its_picture_opens(watcher, served, look):
     assert "not known yet" in dialog.inner_text()
     stream.find(onset)
     page.wait_for_function("() => document.querySelector('dialog').innerText.includes('after the onset')")
+    assert re.search(r"peak\s+0\.900\s+kind\s+cut", page.locator("dialog dl").inner_text())
+    assert page.locator(".strip button span").inner_text().endswith(" cut")
     second = stream.onset()
     page.wait_for_selector(f'.strip li[data-n="{second.number}"]', state="attached")
     page.keyboard.press("ArrowRight")

@@ -27,7 +27,7 @@ class DeviceStream:
     Attributes:
         config: The settings, with the model's defaults filled in.
         runtime: What runs it.
-        latency, due, drain, flush: As of `OnlineDetector`.
+        latency, due, drain, flush, closed: As of `OnlineDetector`.
         close: A function that joins the runtime's threads.
 
     Raises:
@@ -39,7 +39,8 @@ class DeviceStream:
         self.runtime = GpuRuntime(model, config=self.config, max_streams=1, max_batch=1, **options)
         self._slot = slot = self.runtime.open(self.config)
         self.latency, self.due = slot.latency, Due(self.config.rate())
-        self.drain, self.flush, self.close = slot.drain, slot.flush, self.runtime.close
+        self.drain, self.flush, self.closed = slot.drain, slot.flush, slot.closed
+        self.close = self.runtime.close
 
     def update(self, frame: ImageU8, time: float | Fraction) -> Decision:
         """Take the next frame; see `OnlineDetector.update`."""

@@ -43,6 +43,9 @@ class StreamSlot(Protocol):
     def flush(self) -> Boundary | None:
         """See `OnlineDetector.flush`."""
 
+    def closed(self) -> list[Boundary]:
+        """See `OnlineDetector.closed`."""
+
     def new_epoch(self) -> Boundary | None:
         """See `OnlineDetector.new_epoch`."""
 

@@ -76,7 +76,7 @@ export class Card {
     if (this.states.length > 500) this.states.shift();
   }
 
-  // A boundary began, or its centre is known; returns whether it is new.
+  // A boundary began, or its centre or kind is known; returns whether it is new.
   event(event) {
     const known = this.events.has(event.n);
     this.events.set(event.n, event);
@@ -135,8 +135,8 @@ export class Card {
   }
 
   #caption(item, event) {
-    item.querySelector("span:last-child").textContent = clock(event.w);
-    item.firstElementChild.setAttribute("aria-label", `Boundary ${event.n} of ${this.name} at ${clock(event.w)}: show its picture`);
+    item.querySelector("span:last-child").textContent = event.k ? `${clock(event.w)} ${event.k}` : clock(event.w);
+    item.firstElementChild.setAttribute("aria-label", `Boundary ${event.n} of ${this.name} at ${clock(event.w)}${event.k ? `, ${event.k}` : ""}: show its picture`);
   }
 
   #knob(id) {

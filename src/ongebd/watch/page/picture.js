@@ -48,6 +48,8 @@ function describe() {
     ["onset in the stream", seconds(event.t)],
     ["centre", event.c == null ? "not known yet" : `${seconds(event.c)} (${(event.c - event.t).toFixed(2)} s after the onset)`],
     ["score", event.z.toFixed(3)],
+    ...(event.p == null ? [] : [["peak", event.p.toFixed(3)]]),
+    ...(event.k ? [["kind", event.k]] : []),
   ];
   facts.replaceChildren(
     ...rows.map(([name, text]) => {

@@ -132,7 +132,9 @@ def _event(known: KnownBoundary) -> dict[str, Any]:
         "img": onset.has_thumbnail,
     }
     if found is not None:
-        event |= {"c": round(found.boundary.time, 3), "d": round(found.boundary.decided, 3)}
+        one = found.boundary
+        event |= {"c": round(one.time, 3), "d": round(one.decided, 3), "k": one.kind}
+        event["p"] = None if one.peak is None else round(one.peak, 4)
     return {**event, "clip": True} if known.clip is not None else event
 
 

@@ -13,7 +13,7 @@ from ongebd.common.text import printable, public_name
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output import JsonlWriter, RunEnd, RunHeader, writing
 from ongebd.output.writer import rounded
-from ongebd.watch.records import Found, Point, Retuned, StateChanged, Told, record_line
+from ongebd.watch.records import Found, Point, Retuned, StateChanged, Told, Updated, record_line
 from ongebd.watch.sink import Complain, HubSink
 from ongebd.watch.sinks.folder import file_time, oldest_first
 from ongebd.watch.watcher import Watcher
@@ -51,7 +51,7 @@ class RecordSink(HubSink):
         files: int = 30,
         points: bool = False,
     ) -> None:
-        kinds = (*get_args(Told), Retuned, *([Point] if points else []))
+        kinds = (*get_args(Told), Updated, Retuned, *([Point] if points else []))
         super().__init__("jsonl", watcher.hub, kinds, complain, limit=16_384)
         self._path, self._watcher, self._size, self._files = path, watcher, size, files
         self._names = {key: public_name(stream.name) for key, stream in watcher.streams.items()}
@@ -60,7 +60,7 @@ class RecordSink(HubSink):
         self._out: JsonlWriter | None = None
         self._open()
 
-    def handle(self, record: Told | Retuned | Point) -> None:
+    def handle(self, record: Told | Updated | Retuned | Point) -> None:
         """Write a record, into a new file if the old one is full or too old."""
         lines = [record_line(record)]
         if isinstance(record, StateChanged):
