@@ -173,7 +173,7 @@ class _Piece(io.BufferedReader):
     """A file that refuses an impossible place without an exception: PyAV would print it."""
 
     def seek(self, target: int, whence: int = 0, /) -> int:
-        """-1 where there is no such place."""
+        """-1 if the place is impossible."""
         try:
             return super().seek(target, whence)
         except (OSError, ValueError):
