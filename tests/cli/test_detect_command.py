@@ -60,10 +60,11 @@ def test_results_stand_in_the_folder_under_the_name_of_the_video(two_shots: Path
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         f"two shots.{ending}" for ending in ("csv", "jsonl", "png", "vtt")
     ]
-    header, boundary, end = records(tmp_path / "two shots.jsonl")
+    header, boundary, update, end = records(tmp_path / "two shots.jsonl")
     assert header["type"] == "header"
+    assert (update["type"], update["onset"]) == ("update", boundary["onset"])
     assert header["settings"]["fps"] == 24.0
-    assert set(boundary) == {"type", "time", "onset", "decided", "score", "onset_known"}
+    assert set(boundary) == {"type", "time", "onset", "decided", "score", "peak", "onset_known"}
     assert boundary["onset"] == boundary["onset_known"] == 2.0
     assert boundary["onset"] <= boundary["time"] < boundary["decided"]
     assert end["type"] == "end"
@@ -99,7 +100,8 @@ def test_the_default_model_says_what_it_was_set_to_and_draws_it(
         "0.8",
     ]
     assert main(["detect", str(path), *arguments]) == 0
-    header, *boundaries, end = records(tmp_path / "out" / "film.jsonl")
+    header, *told, end = records(tmp_path / "out" / "film.jsonl")
+    boundaries = [record for record in told if record["type"] == "boundary"]
     settings = header["settings"]
     assert (header["model"], settings["head"], settings["sensitivity"]) == ("immediate", "hysteresis", 0.8)
     assert settings["threshold"] < load("immediate").defaults.threshold
@@ -165,7 +167,7 @@ def test_the_header_says_what_computed_where_that_was_asked_for(two_shots: Path,
     usual, asked = tmp_path / "usual", tmp_path / "asked"
     assert main(["detect", str(two_shots), "--out", str(usual), "-q", *OBD]) == 0
     assert main(["detect", str(two_shots), "--out", str(asked), "-q", *OBD, "--device", "openvino"]) == 0
-    (first, *_), (header, boundary, _) = (records(folder / "two shots.jsonl") for folder in (usual, asked))
+    (first, *_), (header, boundary, *_) = (records(folder / "two shots.jsonl") for folder in (usual, asked))
     assert header == first | {"runtime": "openvino", "precision": "float32"}
     assert boundary["onset"] == boundary["onset_known"] == 2.0
     read = read_jsonl(asked / "two shots.jsonl").header
@@ -216,7 +218,7 @@ def test_one_format_goes_to_stdout_without_a_folder(
 ) -> None:
     assert main(["detect", str(two_shots), "--format", "jsonl", "-q", *OBD]) == 0
     types = [json.loads(line)["type"] for line in capfd.readouterr().out.splitlines()]
-    assert types == ["header", "boundary", "end"]
+    assert types == ["header", "boundary", "update", "end"]
 
 
 def test_a_video_can_be_piped_in(tmp_path: Path, make_video: Maker, make_scene: Maker) -> None:
