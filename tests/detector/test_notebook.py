@@ -12,7 +12,7 @@ from time import monotonic
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import ongebd
@@ -130,6 +130,7 @@ decisions = st.builds(
     st.text(max_size=20),
     st.tuples(st.integers(1, 40), st.integers(1, 40)),
 )
+@example([], [Decision(0, 1.797693134862316e307, *[0.0] * 5, False)], 0.0, "", (1, 1))
 @settings(deadline=None, max_examples=50)
 def test_anything_can_be_shown(found, judged, duration, text, size):
     album = Album()

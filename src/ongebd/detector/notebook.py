@@ -67,7 +67,8 @@ def _curve(decisions: Sequence[Decision], boundaries: Sequence[Boundary]) -> Ite
         ' role="img" aria-label="score, threshold and boundaries over time">'
     )
     step = next((step for step in _STEPS if (end - begin) / step <= 8), (end - begin) / 8)
-    marks = [begin, *np.arange(np.floor(begin / step) + 1, np.ceil(end / step)) * step]
+    later = (np.floor(begin / step) + 1 + np.arange(9)) * step
+    marks = [begin, *later[(later > begin) & (later < end)]]
     for mark in marks:
         at = (mark - begin) * across
         yield f'<path d="M{at:.1f} 0v{_HEIGHT}" stroke="currentColor" opacity=".15"/>'
