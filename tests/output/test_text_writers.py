@@ -199,6 +199,22 @@ def test_a_table_has_a_row_for_each_boundary(tmp_path: Path, header: RunHeader, 
     )
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_table_has_one_row_for_each_of_two_boundaries_that_are_open_together(
+    tmp_path: Path, header: RunHeader, some: list[Boundary], order: tuple[int, int]
+):
+    path = tmp_path / "a.csv"
+    sink = CsvWriter(path, header)
+    for boundary in some:
+        sink.boundary(boundary)
+    for place in order:
+        sink.closed(replace(some[place], peak=7.0, kind="cut"))
+    sink.close(RunEnd(True, 10.0, 240, 2))
+    rows = list(csv.DictReader(path.open(newline="")))
+    assert sorted(row["time"] for row in rows) == ["3.25", "7.5"]
+    assert [(row["peak"], row["kind"]) for row in rows] == [("7.0", "cut")] * 2
+
+
 def test_lines_for_people_go_to_a_stream_that_stays_open(some: list[Boundary]):
     out = io.StringIO()
     sink = LineWriter(out, prefix="a.mp4  ")

@@ -70,6 +70,8 @@ class LineWriter(Writer):
 
 
 COLUMNS = ("time", "onset", "decided", "score", "peak", "kind")
+_MOST_OPEN = 32
+"""Boundaries whose peak may be awaited at a time; each is known within a second."""
 
 
 class CsvWriter(Writer):
@@ -79,25 +81,27 @@ class CsvWriter(Writer):
         self._out = TextFile(target)
         self._rows = csv.writer(self._out, lineterminator="\n")  # one write per row
         self._rows.writerow(COLUMNS)
-        self._last: Boundary | None = None  # its peak isn't known yet
+        self._open: list[Boundary] = []  # their peaks aren't known yet
 
     def boundary(self, boundary: Boundary) -> None:
-        self._write()
-        self._last = boundary
+        self._open.append(boundary)
+        if len(self._open) > _MOST_OPEN:
+            self._write(self._open.pop(0))
 
     def closed(self, boundary: Boundary) -> None:
-        self._last = boundary
-        self._write()
+        place = next((place for place, one in enumerate(self._open) if one.onset == boundary.onset), None)
+        if place is not None:
+            del self._open[place]
+            self._write(boundary)
 
     def close(self, end: RunEnd) -> None:
-        self._write()
+        for boundary in self._open:
+            self._write(boundary)
         self._out.close()
 
-    def _write(self) -> None:
-        row, self._last = self._last, None
-        if row is not None:
-            numbers = [rounded(getattr(row, column)) for column in COLUMNS[:4]]
-            self._rows.writerow([*numbers, "" if row.peak is None else rounded(row.peak), row.kind])
+    def _write(self, row: Boundary) -> None:
+        numbers = [rounded(getattr(row, column)) for column in COLUMNS[:4]]
+        self._rows.writerow([*numbers, "" if row.peak is None else rounded(row.peak), row.kind])
 
 
 class VttWriter(Writer):
