@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Decisions(list[Decision]):
-    """A list that prints as one line, for there is a decision on each frame."""
+    """Prints as one line: there is a decision on each frame."""
 
     def __repr__(self) -> str:
         return f"<{len(self)} decisions>"

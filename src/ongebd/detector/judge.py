@@ -119,11 +119,10 @@ class BoundaryRuns:
     first frame that passes the threshold. A run of a lower level may be the beginning of one above, so it is
     told when it ends, or, with `max_run` 0, after the gap; one that a higher level takes over isn't told.
 
-    A run begins with a frame above its level, the *onset*, and goes on while
-    frames stay positive. The first negative frame ends it and decides the boundary. The boundary's *centre*
-    lies midway between the first and the last positive frame, as in the paper. A run that lasts `max_run`
-    seconds ends there; its remaining positive frames are skipped. Frames that are positive at one level
-    belong to no lower one.
+    A run begins with a frame above its level, the *onset*, and goes on while frames stay positive. The first
+    negative frame ends it and decides the boundary. The boundary's *centre* lies midway between the first and
+    the last positive frame, as in the paper. A run that lasts `max_run` seconds ends there; its remaining
+    positive frames are skipped. Frames that are positive at one level belong to no lower one.
 
     With `max_run` 0 the onset is the centre, and the frame at which a run is told decides: the onset itself,
     or one of the second after it. No run begins within the gap, because the score of an onset doesn't tell

@@ -51,9 +51,8 @@ def strength(boundary: Boundary) -> float:
 def selected(boundaries: Iterable[Boundary], start: float, end: float, wanted: Selection) -> list[Boundary]:
     """The wanted boundaries of a file, by time; `start` and `end` are its own, in seconds.
 
-    First segments that are too short are merged (chapters: those of less than a second, if nothing else is
-    said), then the strongest boundaries are taken. At most
-    `max_per_minute` times the minutes, but one, is always allowed.
+    First, segments that are too short are merged; with `chapters` alone, those of less than a second. Then
+    the strongest boundaries are taken. `max_per_minute` always allows one.
     """
     shortest = wanted.min_length
     if shortest is None:

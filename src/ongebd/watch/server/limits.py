@@ -30,7 +30,7 @@ KNOWN = "ongebd.known"
 class LimitedProtocol(H11Protocol):
     """A connection that must ask in time and read in time, and gives way to others.
 
-    Whoever has the token always gets in: a new connection replaces another one, first one without the token.
+    A client with the token always gets in: its connection replaces another, first one without the token.
     Uvicorn itself limits neither how slowly a request may come nor how slowly an answer may be read,
     and its `limit_concurrency` lets idle connections keep viewers out.
     """
