@@ -14,6 +14,7 @@ import av
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import settings
 
 from ongebd.backbones import Features, FramesU8
 from ongebd.backbones.base import resize_and_crop
@@ -22,6 +23,9 @@ from ongebd.video.picture import Fit
 Picture = npt.NDArray[np.uint8]
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+settings.register_profile("untimed", deadline=None)  # a busy machine or disk makes no failure
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -42,7 +42,7 @@ def test_every_size_and_its_colour_survives(height: int, width: int) -> None:
     np.testing.assert_allclose(square, np.broadcast_to((200, 90, 30), square.shape), atol=2)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(1, 20_000), st.integers(1, 20_000))
 def test_the_size_that_the_reader_gives_is_not_resized_again(width: int, height: int) -> None:
     size = fit_short_side(width, height, BACKBONE.resize_size)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ongebd
@@ -65,7 +65,6 @@ def test_another_rate_and_a_break_give_the_same(tmp_path, make_video, scenes):
     assert len(detection.epochs) == 1
 
 
-@settings(deadline=None)
 @given(st.sampled_from([24, 25, 30, 50, 60, 90, 96, 120, 144, 240]), st.integers(1, 60))
 def test_times_may_be_floats(rate, fps):
     detector, sampler = _detector(fps), Sampler(Fraction(fps))

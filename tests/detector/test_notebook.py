@@ -131,7 +131,7 @@ decisions = st.builds(
     st.tuples(st.integers(1, 40), st.integers(1, 40)),
 )
 @example([], [Decision(0, 1.797693134862316e307, *[0.0] * 5, False)], 0.0, "", (1, 1))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_anything_can_be_shown(found, judged, duration, text, size):
     album = Album()
     for one in found:

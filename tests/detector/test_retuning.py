@@ -21,7 +21,7 @@ RNG = np.random.default_rng(0)
 FEATURES = RNG.uniform(1, 9, (120, LIGHT.backbone.dim)).astype(np.float32)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 119), st.floats(0.1, 0.9))
 def test_retuning_changes_the_threshold_and_no_error_or_moment(when, sensitivity):
     plain, retuned = LIGHT.stream(), LIGHT.stream()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ongebd import StreamConfig, load
@@ -15,7 +15,6 @@ WINDOW_MEAN, IMMEDIATE, HALF_SECOND = load("window-mean"), load("immediate"), lo
 within = st.floats(0.001, 0.999)
 
 
-@settings(deadline=None)
 @given(within, within)
 def test_a_higher_sensitivity_never_raises_the_threshold(one, other):
     low, high = sorted((one, other))
@@ -38,7 +37,6 @@ def test_a_quarter_less_doubles_tau():
     assert taus == [5.0, 2.5, 1.25]
 
 
-@settings(deadline=None)
 @given(within, st.sampled_from([WINDOW_MEAN, IMMEDIATE]))
 def test_settings_that_were_filled_may_be_filled_again(sensitivity, model):
     once = model.configured(sensitivity=sensitivity)

@@ -218,7 +218,7 @@ def test_features_without_luma_are_refused():
         CueStream(1280)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.sampled_from("abr"), min_size=1, max_size=60))
 def test_streams_in_turns_and_reset_give_what_each_gives_alone(stream, turns):
     alone = cue_matrix(stream)

@@ -56,7 +56,7 @@ def walked(trees: Forest, x: np.ndarray) -> list[float]:
     ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 1000), st.integers(1, 9), st.integers(1, 6), st.integers(1, 3), st.integers(1, 2))
 def test_all_trees_together_score_like_each_alone(seed, members, count, views, judges):
     trees = forest(seed, members, views, judges)

@@ -71,7 +71,7 @@ def by_hand(chosen: LearnedModel, features: np.ndarray) -> list[float | None]:
     return scores
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.sampled_from([((0,), 0), ((0, 3), 3), ((2, 5), 6), ((4,), 4), ((0, 6, 9), 12)]),
     st.integers(1, 40),

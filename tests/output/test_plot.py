@@ -11,7 +11,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ongebd.detector.trace import Album, Trace, pooled, thumbnail
@@ -104,7 +104,6 @@ def test_a_thumbnail_does_not_hold_on_to_the_frame():
     assert thumbnail(rgb).base is None
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.booleans()), max_size=300))
 def test_a_trace_stays_small_and_keeps_every_peak(frames: list[tuple[float, bool]]):
     trace = Trace(limit=16, block=4)

@@ -239,7 +239,7 @@ def test_another_head_works_on_the_scores(model):
         alike(ours.update_feature(feature, n / 24), wanted.update_feature(feature, n / 24))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     errors=st.lists(st.floats(0, 1) | st.sampled_from([0.0, 0.25, 0.5]), max_size=40),
     tau=st.floats(0.1, 4),

@@ -75,7 +75,7 @@ def closed(results: list[PoolResult]) -> list[tuple]:
     return [astuple(boundary) for result in results for boundary in result.closed]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_any_interleaving_gives_each_stream_what_it_gets_alone(data):
     model = ongebd.load("window-mean")
@@ -313,7 +313,7 @@ def test_a_batch_waits_for_others_as_long_as_it_may(stub_model, slow):
     assert slow.sizes == [4, 1]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.one_of(st.integers(0, 3), st.just("take")), max_size=60), st.integers(1, 4))
 def test_the_turns_are_fair_whatever_comes(steps, most):
     queue = FairQueue[int]()

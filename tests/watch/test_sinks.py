@@ -194,7 +194,7 @@ def disk(monkeypatch):
     return Disk
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.one_of(st.just(10**9), st.integers(0, 2)), min_size=5, max_size=40))
 def test_on_a_disk_that_is_full_at_times_each_file_begins_with_its_header(disk, tmp_path_factory, script):
     folder = tmp_path_factory.mktemp("records")

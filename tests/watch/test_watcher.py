@@ -49,7 +49,7 @@ def numbers(one):
 _MODEL = replace(ongebd.load("window-mean"), backbone=Pictures(8, 6))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(
         st.one_of(

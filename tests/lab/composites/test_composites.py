@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ongebd.cli import main
@@ -164,7 +164,6 @@ def fake_clip(name: str, group: str) -> Clip:
     )
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(0, 12), min_size=1, max_size=30),
     st.integers(0, 1000),

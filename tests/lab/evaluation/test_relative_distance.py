@@ -34,7 +34,7 @@ videos = st.fixed_dictionaries(
 label_sets = st.dictionaries(st.sampled_from("abcdef"), videos, min_size=1)
 found = st.lists(st.integers(-4, 48).map(lambda step: step / 4), max_size=7)
 predictions = st.dictionaries(st.sampled_from("abcdef"), found)
-quick = settings(max_examples=150, deadline=None)
+quick = settings(max_examples=150)
 
 
 def scorable(labels: Labels, given: dict[str, list[float]]) -> bool:
