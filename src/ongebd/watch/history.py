@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ongebd.types import Kind
-from ongebd.watch.records import Filmed, Found, Onset, Point, StateChanged
+from ongebd.watch.records import Filmed, Found, Incident, Onset, Point, StateChanged
 
 HOUR = 3600.0
 FINE_SECONDS = 65.0
@@ -54,6 +54,12 @@ class KnownBoundary:
         return None if found is None else Filmed(found, self.clip)
 
 
+class Best(NamedTuple):
+    """Names the best picture of an incident."""
+
+    number: int
+
+
 class Place(NamedTuple):
     """A place in a history: how many points and how many other changes came before it."""
 
@@ -83,7 +89,8 @@ class History:
         self._version = 0  # changes of boundaries and states so far
         self._boundaries: dict[int, KnownBoundary] = {}
         self._states: deque[tuple[int, StateChanged]] = deque(maxlen=_MOST_STATES)
-        self._pictures: OrderedDict[int, bytes] = OrderedDict()
+        self._incidents: dict[int, Incident] = {}  # the newest record of each
+        self._pictures: OrderedDict[int | Best, bytes] = OrderedDict()
         self._picture_bytes = 0
         self._lock = threading.Lock()
 
@@ -133,17 +140,31 @@ class History:
             known.clip, known.clip_settled = path, True
             return known.filmed()
 
-    def add_picture(self, number: int, picture: bytes) -> None:
-        """Keep the picture (JPEG) of a boundary; the oldest ones make room for it."""
+    def add_incident(self, incident: Incident, picture: bytes | None = None) -> None:
+        """Keep an incident's newest record, and its best picture if that is new."""
         with self._lock:
-            self._pictures[number] = picture
-            self._picture_bytes += len(picture)
+            self._incidents[incident.number] = incident
+            if len(self._incidents) > _MOST_BOUNDARIES:
+                del self._incidents[next(iter(self._incidents))]
+        if picture is not None:
+            self.add_picture(Best(incident.number), picture)
+
+    def incidents(self, since: float = 0.0) -> list[Incident]:
+        """The newest record of each incident that started since a moment (Unix seconds), by number."""
+        with self._lock:
+            return [one for one in self._incidents.values() if one.wall >= since]
+
+    def add_picture(self, of: int | Best, picture: bytes) -> None:
+        """Keep the picture (JPEG) of a boundary or incident; the oldest ones make room for it."""
+        with self._lock:
+            self._picture_bytes += len(picture) - len(self._pictures.pop(of, b""))
+            self._pictures[of] = picture
             while self._picture_bytes > _MOST_PICTURE_BYTES and len(self._pictures) > 1:
                 self._picture_bytes -= len(self._pictures.popitem(last=False)[1])
 
-    def picture(self, number: int) -> bytes | None:
-        """The picture of a boundary, while it is kept."""
-        return self._pictures.get(number)
+    def picture(self, of: int | Best) -> bytes | None:
+        """The picture of a boundary's onset, or the best one of an incident, while it is kept."""
+        return self._pictures.get(of)
 
     def kind(self, number: int) -> Kind | None:
         """The kind of a boundary, once it is known."""

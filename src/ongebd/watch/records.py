@@ -88,6 +88,42 @@ class Updated:
 
 
 @dataclass(frozen=True, slots=True)
+class Incident:
+    """Boundaries that belong together. It is published when it starts, gets better, and ends.
+
+    Attributes:
+        number: Counts the stream's incidents from 1; the records of one incident share it.
+        state: `started` comes up to two seconds after `start`, when there is a good picture; `updated` when
+            picture or peak got better, or when a held incident is told after all.
+        first: Number of its first boundary; the history's `picture(first)` shows how it began.
+        start: The first boundary's onset.
+        end: The last boundary's onset; None while more may come.
+        wall: When the frame of `start` arrived.
+        wall_end: When the frame of `end` arrived.
+        peak: Of its strongest boundary.
+        count: Boundaries in it.
+        kind: Of its strongest boundary; None if the method can't tell.
+        has_picture: Whether `WatchedStream.history` has its best picture: `picture(Best(number))`.
+        held: Why nobody should be alarmed; None: tell it.
+    """
+
+    stream: str
+    number: int
+    state: Literal["started", "updated", "ended"]
+    first: int
+    epoch: int
+    start: float
+    end: float | None
+    wall: float
+    wall_end: float | None
+    peak: float
+    count: int
+    kind: Kind | None
+    has_picture: bool
+    held: Literal["cooldown", "cap", "repeats"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StateChanged:
     """A stream enters another state, or begins an epoch in its current state.
 
@@ -185,7 +221,7 @@ class Footage:
     piece: Piece | None
 
 
-Told = Onset | Found | StateChanged | Dropped | Warned | Clip
+Told = Onset | Found | Incident | StateChanged | Dropped | Warned | Clip
 Record = Point | Told | Updated | Retuned | Filmed | Footage
 
 _TYPES: dict[type[Any], str] = {
@@ -207,7 +243,7 @@ def record_line(record: Point | Told | Updated | Retuned) -> dict[str, Any]:
             line |= update_fields(value) if kind is Updated else boundary_fields(value)
         elif name == "time" and isinstance(record, Onset | Clip):
             line["onset"] = rounded(value)
-        elif value is not None and name not in ("wall", "has_thumbnail"):
+        elif value is not None and name not in ("wall", "has_thumbnail", "has_picture"):
             shown = str(value) if isinstance(value, Path) else value
             line[name] = rounded(value) if isinstance(value, float) else shown
     return {**line, "wall": rounded(record.wall)}

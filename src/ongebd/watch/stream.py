@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import threading
 from bisect import bisect_left
@@ -23,11 +22,14 @@ from ongebd.types import Boundary, Decision, Frame, ImageU8
 from ongebd.watch.clips import ClipCutter
 from ongebd.watch.history import History
 from ongebd.watch.hub import Hub
+from ongebd.watch.incidents import Incidents
+from ongebd.watch.pictures import Album, jpeg, look_of
 from ongebd.watch.records import (
     Clip,
     Dropped,
     Filmed,
     Found,
+    Incident,
     Onset,
     Point,
     Retuned,
@@ -93,6 +95,7 @@ class _SentFrame:
     wall: float
     arrived: float
     picture: ImageU8 | None
+    look: ImageU8 | None = None
 
 
 class WatchedStream:
@@ -152,6 +155,7 @@ class WatchedStream:
         self._unclosed: deque[Found | None] = deque()  # peak and kind are not known; None: not told
         self._wanted = wanted or Selection()
         self._told = Told(self._wanted)
+        self._incidents, self._album = Incidents(), Album()
         self._decision_times: deque[float] = deque(maxlen=256)
         # Of the watcher's thread.
         self._drops_published = 0
@@ -205,8 +209,10 @@ class WatchedStream:
         if self.clips is not None:
             self.clips.set_epoch(self._epochs_begun)
         self._epoch_has_frames = True
-        wall, arrived = self._clock.wall(), self._last_frame
-        self._sent.append(_SentFrame(self._epochs_begun, float(frame.time), wall, arrived, frame.preview))
+        wall, arrived, look = self._clock.wall(), self._last_frame, look_of(frame.rgb)
+        self._sent.append(
+            _SentFrame(self._epochs_begun, float(frame.time), wall, arrived, frame.preview, look)
+        )
         dropped, self._submitting = self._pooled.dropped, True
         self._pooled.submit(frame.rgb, frame.time, copy=False)
         self._submitting = False
@@ -274,15 +280,21 @@ class WatchedStream:
             sent = self._sent_at(decision.time)
             wall = sent.wall
             self._newest.append(sent)
-            self._publish_point(decision, sent)
+            point = self._publish_point(decision, sent)
             if decision.onset:
                 self._begin_boundary(sent, decision.z)
+            self._picture_incident(sent)
+            self._publish_incidents(self._incidents.take(point))
         if (boundary := result.found) is not None:
             self._end_boundary(boundary, wall)
         for closed in result.closed:  # in the order in which they were found
             if (found := self._unclosed.popleft()) is not None:
                 self.history.add_centre(replace(found, boundary=closed))
-                self._hub.publish(Updated(self.key, found.number, found.epoch, closed, wall))
+                updated = Updated(self.key, found.number, found.epoch, closed, wall)
+                self._hub.publish(updated)
+                self._incidents.take(updated)
+        if result.ended is not None:
+            self._publish_incidents(self._incidents.end())
         if result.ended == "epoch":
             self._epochs_decided += 1
             self._told = Told(self._wanted)  # time may begin again
@@ -316,7 +328,7 @@ class WatchedStream:
                 return sent
         return _SentFrame(self._epochs_decided, time, self._clock.wall(), self._clock.monotonic(), None)
 
-    def _publish_point(self, decision: Decision, sent: _SentFrame) -> None:
+    def _publish_point(self, decision: Decision, sent: _SentFrame) -> Point:
         now = self._clock.monotonic()
         lag = now - sent.arrived
         self._now.frames += 1
@@ -327,6 +339,23 @@ class WatchedStream:
         point = Point(self.key, sent.epoch, sent.time, sent.wall, *_NUMBERS(decision))
         self.history.add_point(point)
         self._hub.publish(point)
+        return point
+
+    def _picture_incident(self, sent: _SentFrame) -> None:
+        """Keep a frame's picture if it is the best so far of the open incident."""
+        if sent.look is None:
+            return
+        self._album.add(sent.time, sent.look)
+        if sent.picture is None or not self._incidents.looks(sent.time):
+            return
+        if self._incidents.improves(self._album.quality(sent.picture)):
+            self._album.best = sent.picture
+
+    def _publish_incidents(self, incidents: Sequence[Incident]) -> None:
+        for incident in incidents:
+            best, self._album.best = self._album.best, None
+            self.history.add_incident(incident, None if best is None else jpeg(best))
+            self._hub.publish(incident)
 
     def _begin_boundary(self, sent: _SentFrame, score: float) -> None:
         if not self._told(sent.time, score):
@@ -335,15 +364,14 @@ class WatchedStream:
         self._now.boundaries += 1
         number, pictured = self._now.boundaries, sent.picture is not None
         if sent.picture is not None:
-            from PIL import Image
-
-            buffer = io.BytesIO()
-            Image.fromarray(sent.picture).save(buffer, "JPEG", quality=82)
-            self.history.add_picture(number, buffer.getvalue())
+            self.history.add_picture(number, jpeg(sent.picture))
         onset = Onset(self.key, number, sent.epoch, sent.time, sent.wall, score, pictured)
         self._open.append(onset)
         self.history.add_onset(onset)
         self._hub.publish(onset)
+        if not self._incidents.open:
+            self._album.begin()
+        self._incidents.take(onset)
         if self.clips is not None:
             self.clips.cut(onset)
 
