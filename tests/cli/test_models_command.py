@@ -37,7 +37,7 @@ def test_a_table_for_people(capsys):
         "miniroad:FOLDER",
         "clock[:SECONDS]",
         "97,103,938",
-        "ongebd[peers]",
+        "peers",
     ):
         assert text in out
 

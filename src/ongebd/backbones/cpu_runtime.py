@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ongebd.backbones.base import Backbone, Features, FramesU8
 from ongebd.backbones.onnx_backbone import WEIGHTS, OnnxBackbone, WholePicture, by_onnxruntime
-from ongebd.errors import ConfigError, MissingExtraError, import_extra
+from ongebd.errors import ConfigError, import_extra
 
 CPU_RUNTIMES = ("onnxruntime", "openvino")
 """What runs a graph on the CPU; the first is the default."""
@@ -163,12 +163,9 @@ def _graph_of(backbone: Backbone) -> bytes:
         from ongebd.backbones.torch_backbone import TorchBackbone
 
         if isinstance(backbone, TorchBackbone) and isinstance(backbone.network, ResNet50):
-            try:
-                from ongebd.backbones.resnet50_graph import resnet50_graph
-            except ModuleNotFoundError as problem:
-                raise MissingExtraError.of(problem.name, "train") from None
+            graph = import_extra("ongebd.backbones.resnet50_graph", "train").resnet50_graph
             mean, deviation = backbone.normalisation
-            return resnet50_graph(backbone.network, mean, deviation, backbone.input_size)
+            return graph(backbone.network, mean, deviation, backbone.input_size)  # type: ignore[no-any-return]
     raise ConfigError(f"{backbone.name}: can't run on another runtime; leave out runtime and precision")
 
 

@@ -11,11 +11,11 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from ongebd.cli.options import strict, training_extra
+from ongebd.cli.options import strict
 from ongebd.cli.tables import print_tables
 from ongebd.cli.terminal import Progress
 from ongebd.common.tables import Table
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, import_extra
 
 app = App(
     name="experiment",
@@ -120,10 +120,9 @@ def _run(names: Sequence[str], option: RunOption) -> int:
         raise ConfigError("use either --data with the paper's data sets or --clips with folders of clips")
     if option.ids is not None and option.data is None:
         raise ConfigError("--ids lists videos of the paper's data sets; add --data, or drop --ids")
-    with training_extra():
-        from ongebd.lab.experiments.session import run_experiments
+    session = import_extra("ongebd.lab.experiments.session", "train")
     with Progress(quiet=option.quiet) as progress:
-        return run_experiments(
+        return session.run_experiments(  # type: ignore[no-any-return]
             names,
             data=option.data,
             clips=option.clips or [],

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from ongebd.cli.terminal import say
 from ongebd.detector.models import DEFAULT_MODEL
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, import_extra
 
 
 def figure(
@@ -56,11 +56,9 @@ def figure(
     end
         End of the drawn part, seconds. [the end of the labels]
     """
-    from ongebd.lab.experiments.figures.video import draw_video
-
     if not videos:
         raise ConfigError("no video: name one or more files")
-    files = draw_video(
+    files = import_extra("ongebd.lab.experiments.figures.video", "plot").draw_video(
         videos,
         labels,
         method,

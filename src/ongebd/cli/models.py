@@ -41,13 +41,13 @@ def models(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
         "latency",
         "licence",
         "trained on",
-        "needs",
+        "extra",
         "what it is",
     )
     shown = range(len(names)) if console.width >= _WIDE else (0, len(names) - 1)
     table = Table(box=None, pad_edge=False)
     for place in shown:
-        right, fixed = 0 < place < 4, place < 4 or names[place] == "needs"
+        right, fixed = 0 < place < 4, place < 4 or names[place] == "extra"
         table.add_column(names[place], justify="right" if right else "left", no_wrap=fixed)
     for each in methods:
         cells = _cells(each)
@@ -77,6 +77,6 @@ def _cells(facts: dict[str, Any]) -> tuple[str, ...]:
         "offline" if facts["offline"] else f"{facts['latency']:.2f} s" if facts["latency"] else "0",
         facts["licence"],
         facts["trained_on"] or "nothing",
-        "" if facts["extra"] is None else escape(f"ongebd[{facts['extra']}]"),
+        facts["extra"] or "",
         ("offline: " if facts["offline"] else "") + facts["summary"],
     )

@@ -25,7 +25,7 @@ from cyclopts.help.formatters import DefaultFormatter
 
 from ongebd.cli.terminal import say
 from ongebd.common import MAX_PIXELS
-from ongebd.errors import ConfigError, MissingExtraError, OngebdError, os_errors
+from ongebd.errors import ConfigError, OngebdError, os_errors
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -150,20 +150,6 @@ def _bare(hint: Any) -> Any:
         parts = [part for part in get_args(hint) if part is not type(None)]
         return _bare(parts[0]) if len(parts) == 1 else hint
     return hint
-
-
-_TRAINING = {"torch", "safetensors", "huggingface_hub", "filelock", "yaml", "onnx"}
-
-
-@contextmanager
-def training_extra() -> Iterator[None]:
-    """Turn a missing module of the extra `train` into one line for the user."""
-    try:
-        yield
-    except ModuleNotFoundError as problem:
-        if (problem.name or "").split(".")[0] in _TRAINING:
-            raise MissingExtraError.of(problem.name, "train") from None
-        raise
 
 
 _THEIRS = {

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from ongebd.cli.options import training_extra
 from ongebd.cli.terminal import Progress
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, import_extra
 from ongebd.lab.training.config import TrainConfig, read_config
 
 
@@ -33,7 +32,7 @@ def train(
 
     Writes to --out: model/ (for `ongebd detect --model`), report.md, which compares the trained model with
     window mean and persistence, evaluation/report.md with the floors, and a checkpoint. On several GPUs:
-    torchrun --nproc-per-node 2 -m ongebd train … . Needs the extra: pip install "ongebd[train]".
+    torchrun --nproc-per-node 2 -m ongebd train … . Needs the extra "train".
 
     Parameters
     ----------
@@ -76,8 +75,7 @@ def train(
     changes = {name: str(value) for name, value in options.items() if value is not None}
     settings = TrainConfig() if config is None else read_config(config)
     settings = settings.changed({**_assignments(set or []), **changes})
-    with training_extra():
-        from ongebd.lab.training.loop import train as run
+    run = import_extra("ongebd.lab.training.loop", "train").train
     with Progress(quiet=quiet) as progress:
         trained = run(settings, resume=resume, watcher=_Watcher(progress))
         if trained.report is not None:
@@ -125,7 +123,7 @@ def export(folder: Path, /) -> int:
     """Write a trained model's ONNX file, with which it runs on a CPU without torch.
 
     `ongebd train` does this itself if `onnx` is installed; use this command for a model that lacks the file.
-    Needs the extra: pip install "ongebd[train]".
+    Needs the extra "train".
 
     Parameters
     ----------
@@ -135,7 +133,6 @@ def export(folder: Path, /) -> int:
     from ongebd.detector.trained import read_shape
 
     read_shape(folder)  # reports what is wrong if this is not a model
-    with training_extra():
-        from ongebd.lab.training.onnx_export import export_folder as run
+    run = import_extra("ongebd.lab.training.onnx_export", "train").export_folder
     Progress().say(f"wrote {run(folder)}")
     return 0

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,7 +19,7 @@ from ongebd.detector import Model, Seen, SourceRun, StreamConfig
 from ongebd.detector.models import runtime_of
 from ongebd.detector.segments import Choice, Selection
 from ongebd.detector.source_run import Closed
-from ongebd.errors import ConfigError, uninterrupted
+from ongebd.errors import ConfigError, import_extra, uninterrupted
 from ongebd.output.text import COLUMNS, picture_title, vtt_start
 from ongebd.output.writer import RunEnd, RunHeader, Setting, Writer, writing
 from ongebd.types import Boundary, Epoch
@@ -42,9 +41,9 @@ BINARY = {"png"}
 
 
 def writer_of(name: str) -> Callable[[Any, RunHeader], Writer]:
-    """The writer class of a format."""
+    """The writer class of a format; MissingExtraError if what it needs is not installed."""
     module, _, attribute = FORMATS[name].partition(":")
-    writer: Callable[[Any, RunHeader], Writer] = getattr(import_module(module), attribute)
+    writer: Callable[[Any, RunHeader], Writer] = getattr(import_extra(module, "plot"), attribute)
     return writer
 
 
@@ -53,6 +52,7 @@ def check_formats(names: Sequence[str]) -> list[str]:
     for name in names:
         if name not in FORMATS:
             raise ConfigError(f"unknown format {printable(name)!r}; choose from {', '.join(FORMATS)}")
+        writer_of(name)
     return list(dict.fromkeys(names))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ongebd.errors import OngebdError
+from ongebd.errors import MissingExtraError, OngebdError
 from ongebd.lab.benchmark.cost import cost
 from ongebd.lab.benchmark.machine import cores, machine
 from ongebd.lab.benchmark.many import Steps
@@ -132,7 +132,7 @@ class Bench:
         if find_spec("scenedetect") is not None:
             video.rows.append((PYSCENEDETECT, Cell(read_by_pyscenedetect(path, video.frames))))
         else:
-            self.result.notes.append('PySceneDetect is not installed: pip install "ongebd[peers]"')
+            self.result.notes.append(str(MissingExtraError.of("PySceneDetect", "peers")))
         self._parts += self.plan.repeats * len(video.rows)
         with _torch_threads(cores()):  # for TransNetV2 and other networks of torch
             self._measure([(f"{name} through {path.name}", cell) for name, cell in video.rows])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ongebd.common.processes import side_by_side
 from ongebd.common.writing import write_whole
-from ongebd.errors import ConfigError, OngebdError, os_errors
+from ongebd.errors import ConfigError, OngebdError, import_extra, os_errors
 from ongebd.lab.composites.clips import ClipLibrary
 from ongebd.lab.composites.codec import ENCODER, check_encoder, write_mp4
 from ongebd.lab.composites.config import ComposeConfig, parts
@@ -57,6 +57,8 @@ def compose(
     if workers < 1:
         raise ConfigError(f"workers must be 1 or more, not {workers}")
     check_encoder()
+    if "overlay" in config.distractor_kinds:  # its letters
+        import_extra("matplotlib", "plot")
     plans = plan_videos(library, config) if plans is None else plans
     folder = check_empty(out)
     with os_errors(folder, "name another folder with --out", OngebdError):

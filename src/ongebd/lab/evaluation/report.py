@@ -11,8 +11,7 @@ from pathlib import Path
 
 from ongebd.common.tables import escaped, markdown_section
 from ongebd.common.writing import write_whole
-from ongebd.errors import ConfigError, os_errors
-from ongebd.lab.evaluation.pictures import draw_threshold_picture
+from ongebd.errors import ConfigError, MissingExtraError, import_extra, os_errors
 from ongebd.lab.evaluation.report_tables import headline, report_tables
 from ongebd.lab.evaluation.report_values import Values
 
@@ -30,12 +29,14 @@ def write_report(report: Values, folder: Path) -> list[Path]:
     """
     parts = ["# Evaluation of event boundaries", escaped(headline(report)) + "."]
     parts += map(markdown_section, report_tables(report))
-    parts.append(f"![F1 against threshold]({_PICTURE})")
-    text = "\n\n".join(parts) + "\n"
-    picture = draw_threshold_picture(report)
-    return write_files(
-        folder, {"report.md": text.encode(), "report.json": json_bytes(report), _PICTURE: picture}
-    )
+    pictures = {}
+    try:
+        pictures[_PICTURE] = import_extra(f"{__package__}.pictures", "plot").draw_threshold_picture(report)
+        parts.append(f"![F1 against threshold]({_PICTURE})")
+    except MissingExtraError as problem:
+        parts.append(f"A picture would stand here, but {escaped(str(problem))}")
+    texts = {"report.md": ("\n\n".join(parts) + "\n").encode(), "report.json": json_bytes(report)}
+    return write_files(folder, texts | pictures)
 
 
 def write_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:

@@ -11,7 +11,7 @@ from ongebd.common import settings
 from ongebd.common.settings import Range, check_fields
 from ongebd.data.labelled import NEAR, LabelRule
 from ongebd.detector.config import StreamConfig
-from ongebd.errors import ConfigError, MissingExtraError, os_errors, shown
+from ongebd.errors import ConfigError, import_extra, os_errors, shown
 from ongebd.estimator.anticipation import Metric
 from ongebd.estimator.anticipator_config import AnticipatorConfig
 from ongebd.lab.evaluation.figures import FIGURES
@@ -239,10 +239,7 @@ def read_config(path: Path) -> TrainConfig:
         ConfigError: The file can't be read or is too large, or a setting is unknown or wrong.
         MissingExtraError: PyYAML is not installed.
     """
-    try:
-        import yaml
-    except ModuleNotFoundError as problem:
-        raise MissingExtraError.of(problem.name, "train") from None
+    yaml = import_extra("yaml", "train")
     with os_errors(path, "check the path"), path.open("rb") as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
