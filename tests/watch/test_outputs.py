@@ -120,6 +120,11 @@ def test_what_is_no_file_is_not_put_aside_for_records(place, capfd, name):
         (["--clip-before", "-1"], "clip_before must be at least 0"),
         (["--clip-after", "600"], "clip_after must be"),
         (["--webhook", "ftp://x"], "not an http or https URL"),
+        (["--keep", "empty.mp4"], "--keep empty.mp4 is not a folder"),
+        (["--keep", "new", "--keep-size", "1k"], "--keep-size must be at least 1M"),
+        (["--keep", "seen.jsonl/x"], "--jsonl seen.jsonl is where --keep puts its folder"),
+        (["--notify", "nope://secret"], "--notify nope://***: Apprise doesn't know such an address"),
+        (["--mqtt", "http://me:secret@host"], "--mqtt http://***@host: give mqtt://HOST"),
         (["--sreve"], "--sreve"),
     ],
 )

@@ -171,6 +171,8 @@ def test_the_page_is_served_while_it_watches_and_ends_with_it(free_port, tmp_pat
     [
         ("PIL", ["--thumbnails", "pictures"]),
         ("httpx", ["--webhook", "http://127.0.0.1:9/"]),
+        ("apprise", ["--notify", "ntfy://127.0.0.1/topic"]),
+        ("paho", ["--mqtt", "mqtt://127.0.0.1"]),
         ("uvicorn", ["--serve", "0"]),
         ("prometheus_client", ["--serve", "0"]),
     ],
@@ -180,6 +182,7 @@ def test_what_needs_the_extra_says_so_in_a_line(module, arguments, capfd, monkey
     for name in [one for one in sys.modules if one.startswith("ongebd.watch.server")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(sys.modules, "paho.mqtt.client", raising=False)
     assert main(["watch", "camera:0", "-m", "window-mean", *arguments]) == 2
     trouble = capfd.readouterr().err
     assert trouble.count("\n") == 1

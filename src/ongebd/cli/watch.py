@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,7 +26,10 @@ from ongebd.watch import ClipLength, HubSink, Patience, Watcher
 from ongebd.watch.sinks import (
     ClipSink,
     CommandSink,
+    KeptIncidents,
     LineSink,
+    MqttSink,
+    NotifySink,
     PictureSink,
     RecordSink,
     WarningSink,
@@ -87,6 +90,21 @@ class WatchOptions:
     webhook: str | None = None
     """URL to post boundaries, clips, changes of state and warnings to, as JSON."""
 
+    notify: tuple[str, ...] = ()
+    """Apprise address that gets a message with a picture for each incident; set ONGEBD_NOTIFY for secrets."""
+
+    mqtt: str | None = None
+    """Broker for Home Assistant, mqtt://[USER:PASSWORD@]HOST[/NAME]; set ONGEBD_MQTT for secrets."""
+
+    keep: Path | None = None
+    """Folder for the page's incidents with their pictures, which a later run shows too."""
+
+    keep_days: Annotated[float, Range(above=0)] = 30.0
+    """Days until they are deleted."""
+
+    keep_size: Size = 2 << 30
+    """Maximum size of that folder; the oldest incidents are deleted."""
+
     thumbnails: Path | None = None
     """Folder for a picture (JPEG) of each boundary."""
 
@@ -139,12 +157,13 @@ class WatchOptions:
         """Refuse every wrong option, also unused ones, before anything starts or any file is put aside."""
         check_fields(self)
         self.clip_length()
-        folders = {"--thumbnails": self.thumbnails, "--clips": self.clips}
+        folders = {"--thumbnails": self.thumbnails, "--clips": self.clips, "--keep": self.keep}
         for option, path in {"--jsonl": self.jsonl, **folders}.items():
             if path is not None:
                 protect_sources([path], [one.source for one in sources_of(sources)], option)
         check_folder(self.thumbnails, "thumbnails", self.thumbnails_size)
         check_folder(self.clips, "clips", self.clips_size)
+        check_folder(self.keep, "keep", self.keep_size)
         if self.jsonl is None:
             return
         check_recordable(self.jsonl)
@@ -155,6 +174,10 @@ class WatchOptions:
                 raise ConfigError(
                     f"--jsonl {self.jsonl} is where {option} puts its folder; name another file"
                 )
+
+    def wants_pictures(self) -> bool:
+        shown = self.serve or self.thumbnails or self.keep or self.notify or self.mqtt
+        return bool(shown or "{thumbnail}" in (self.exec or ""))
 
     def clip_length(self) -> ClipLength:
         return ClipLength(before=self.clip_before, after=self.clip_after)
@@ -198,8 +221,10 @@ def watch(
     quiet
         Only boundaries and warnings.
     """
-    given = os.environ.pop(TOKEN, None)  # no program that we start inherits it
+    # No program that we start inherits them.
+    given, notify, mqtt = (os.environ.pop(name, None) for name in (TOKEN, "ONGEBD_NOTIFY", "ONGEBD_MQTT"))
     options = options or WatchOptions()
+    options = replace(options, notify=(*options.notify, *(notify or "").split()), mqtt=options.mqtt or mqtt)
     sources = checked_sources("watch", sources)
     host, port = _address(options.serve)
     options.check(sources)
@@ -215,7 +240,7 @@ def watch(
             max_pending=options.queue,
             source_fps=options.source_fps,
             **asdict(access or AccessOption()),
-            thumbnails=bool(options.serve or options.thumbnails or "{thumbnail}" in (options.exec or "")),
+            thumbnails=options.wants_pictures(),
             clips=None if options.clips is None else options.clip_length(),
             min_length=options.min_length,
             max_per_minute=options.max_per_minute,
@@ -259,11 +284,17 @@ def _attach(watcher: Watcher, options: WatchOptions) -> None:
         programs.append(CommandSink(options.exec, watcher, _complain, seconds=options.exec_timeout))
     if options.webhook is not None:
         programs.append(WebhookSink(options.webhook, watcher, _complain))
+    programs += [NotifySink(url, watcher, _complain) for url in options.notify]
+    if options.mqtt is not None:
+        programs.append(MqttSink(options.mqtt, watcher, _complain))
     if options.thumbnails is not None:
         most = options.thumbnails_size
         watcher.attach(PictureSink(options.thumbnails, watcher, _complain, most_bytes=most))
     if options.clips is not None:
         watcher.attach(ClipSink(options.clips, watcher, _complain, most_bytes=options.clips_size))
+    if options.keep is not None:
+        kept = KeptIncidents(watcher, _complain, options.keep, options.keep_days, options.keep_size)
+        watcher.attach(kept)
     if options.jsonl is not None:
         size, files, points = options.jsonl_size, options.jsonl_files, options.jsonl_frames
         sink = RecordSink(options.jsonl, watcher, _complain, size=size, files=files, points=points)

@@ -36,6 +36,11 @@ def countdown(seconds: float, signals: Sequence[object] = (), before: int = 0) -
     return left
 
 
+def may_pass(status: int) -> bool:
+    """Whether a server that answers so may take the same record later."""
+    return status >= 500 or status in (408, 429)
+
+
 class HubSink(Subscription):
     """Handles the hub's records of some kinds, each once, in its own threads.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import get_args
 
 from ongebd import __version__
 from ongebd.common.text import public_name
 from ongebd.errors import ConfigError, MissingExtraError, OngebdError
 from ongebd.watch.records import Told, record_line
-from ongebd.watch.sink import Complain, HubSink
+from ongebd.watch.sink import Complain, HubSink, may_pass
 from ongebd.watch.watcher import Watcher
 
 _SECONDS = 10
@@ -17,8 +18,9 @@ _SECONDS = 10
 class WebhookSink(HubSink):
     """Posts records in order, one a request; the body is a line of `RecordSink`.
 
-    If the server doesn't answer, or answers 5xx, 408 or 429, the record is posted again, six times at most.
-    Every other answer is final. Redirects are not followed. Records that come meanwhile wait.
+    If the server doesn't answer, or answers 5xx, 408 or 429, the record is posted again until the server
+    takes it; after a 500, which may be the record's fault, six times at most. Every other answer is final.
+    Redirects are not followed. Records that come meanwhile wait.
 
     Args:
         url: http or https; credentials in it become basic authentication, and are never shown.
@@ -27,8 +29,6 @@ class WebhookSink(HubSink):
         ConfigError: The URL is malformed.
         MissingExtraError: `httpx` is not installed.
     """
-
-    tries = 6
 
     def __init__(self, url: str, watcher: Watcher, complain: Complain) -> None:
         try:
@@ -43,7 +43,7 @@ class WebhookSink(HubSink):
         if self._url.scheme not in ("http", "https") or not self._url.host:
             raise ConfigError(f"--webhook: {self._name} is not an http or https URL")
         self._client = httpx.Client(timeout=_SECONDS, headers={"User-Agent": f"ongebd/{__version__}"})
-        super().__init__("webhook", watcher.hub, get_args(Told), complain)
+        super().__init__("webhook", watcher.hub, get_args(Told), complain, limit=16_384)
 
     def handle(self, record: Told) -> None:
         """Post a record."""
@@ -56,8 +56,8 @@ class WebhookSink(HubSink):
             why = public_name(str(problem) or type(problem).__name__)
             raise ConnectionError(f"{self._name}: {why}") from None
         if not 200 <= status < 300:
-            passing = status >= 500 or status in (408, 429)
-            raise (ConnectionError if passing else OngebdError)(f"{self._name}: answered {status}")
+            self.tries = 6 if status == 500 else inf
+            raise (ConnectionError if may_pass(status) else OngebdError)(f"{self._name}: answered {status}")
 
     def tidy(self) -> None:
         """Close the connections."""
