@@ -74,7 +74,7 @@ def test_a_picture_without_matplotlib_is_refused_before_any_work(monkeypatch, tm
     without_matplotlib(monkeypatch)
     assert main(["detect", "no.mp4", "--out", str(tmp_path / "out"), "--plot"]) == 2
     trouble = capsys.readouterr().err
-    assert trouble.startswith("ongebd: matplotlib is not installed: ")
+    assert re.match(r"ongebd: matplotlib\S* is not installed: ", trouble)
     assert trouble.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
@@ -87,4 +87,4 @@ def test_a_report_without_matplotlib_has_its_tables_and_says_how_to_get_the_pict
     files = ["--labels", str(tmp_path / "labels.csv"), "--predictions", str(tmp_path / "found.csv")]
     assert main(["evaluate", *files, "--out", str(out), "--resamples", "0"]) == 0
     assert {path.name for path in out.iterdir()} == {"report.md", "report.json"}
-    assert "matplotlib is not installed" in (out / "report.md").read_text()
+    assert re.search(r"matplotlib\S* is not installed", (out / "report.md").read_text())
