@@ -10,12 +10,13 @@ export VIDEO PYTHON
 # One thread for each process: on a few busy cores, more threads only wait for each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-slow lint format fuzz bench clean
+.PHONY: help demo test test-slow clip lint docs format fuzz bench clean
 
 help:
 	@echo "make demo [VIDEO=path]  find the event boundaries of a real video (installs the light core, no torch)"
 	@echo "make test               install everything; run lint, types, floor plan, size budget and tests"
 	@echo "make test-slow          run the slow tests too"
+	@echo "make docs               build the site of the documents into site/"
 	@echo "make fuzz               run 25,000 damaged files and texts in ten minutes (FUZZ_ARGS='--seed 2': others)"
 	@echo "make bench              compare the speed with PySceneDetect"
 	@echo "make format             format the code with ruff"
@@ -28,11 +29,14 @@ demo:
 	@cat demo-out/boundaries.csv
 	@echo "The picture: demo-out/boundaries.png"
 
-test: lint
+test: lint clip
 	$(PY) -m pytest -n 2 --dist loadfile -m "not slow" $(TEST_ARGS)
 
-test-slow: lint
+test-slow: lint clip
 	$(PY) -m pytest -n 2 --dist loadfile $(TEST_ARGS)
+
+clip:  # without it, the tests of pages and examples are skipped
+	@test -e $(CLIP) || $(PY) scripts/fetch_demo_clip.py $(CLIP) || true
 
 lint:
 	@scripts/install.sh all
@@ -41,6 +45,11 @@ lint:
 	$(PY) -m mypy
 	$(PY) -c "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())" --no-cache
 	$(PY) scripts/budget.py
+
+docs:
+	@scripts/install.sh all
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
+	@echo "The site: site/index.html"
 
 format:
 	@scripts/install.sh all
@@ -56,4 +65,4 @@ bench:
 	$(PY) benchmarks/detect_speed.py
 
 clean:
-	rm -rf .venv .cache demo-out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .cache demo-out site .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -45,6 +45,15 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
+def demo_clip() -> Path:
+    """The clip of `make demo`; `make test` fetches it."""
+    clip = REPOSITORY / ".cache" / "demo" / "bikes.mp4"
+    if not clip.exists():
+        pytest.skip(f"the demo's clip is not at {clip}; make demo fetches it")
+    return clip
+
+
+@pytest.fixture(scope="session")
 def make_video() -> Callable[..., Path]:
     return _make_video
 
