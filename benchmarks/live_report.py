@@ -26,20 +26,24 @@ def sample(at: float, pid: int) -> tuple[float, ...]:
 
 
 def view(url: str, seen: Counter[str]) -> None:
-    """Do what the page does until the server ends: load the past, follow the feed, fetch new pictures."""
+    """Do what the page does until the server ends: load incidents, follow the feed, fetch new pictures."""
     shown = set[str]()
     with httpx.Client(base_url=url, timeout=httpx.Timeout(10, read=30)) as http:
         overview = http.get("api/streams").raise_for_status().json()
-        for path in ("", *(f"api/streams/{one['key']}/past" for one in overview["streams"])):
+        for path in (
+            "",
+            "api/incidents",
+            *(f"api/streams/{one['key']}/curve" for one in overview["streams"]),
+        ):
             http.get(path).raise_for_status()
         params = {"after": f"{overview['run']}-{overview['q']}"}
         with http.stream("GET", "api/feed", params=params) as feed:
             for line in feed.iter_lines():
                 seen["gaps"] += line == "event: gap"
                 seen["messages"] += line.startswith("data: ")
-                for event in json.loads(line[6:])["events"] if '"events"' in line else ():
-                    path = f"api/streams/{event['s']}/thumbnails/{event['n']}"
-                    if path not in shown:
+                for one in json.loads(line[6:])["incidents"] if '"incidents"' in line else ():
+                    path = f"api/incidents/{one['id']}/best"
+                    if one["picture"] and path not in shown:
                         shown.add(path)
                         seen.update(pictures=http.get(path).status_code == 200)
 

@@ -146,7 +146,7 @@ def soak(hours: float, folder: Path, out: Path | None) -> None:
         and last == [NUMBERS(one) for one in fresh[-len(last) :]],
         "every file of records is valid by itself": all(read_jsonl(file).end is not None for file in files),
         "no sink reported an error": not complaints,
-        "the page's viewer got every picture": seen["pictures"] == status.boundaries and not seen["gaps"],
+        "the page's viewer got pictures of incidents, and no gap": seen["pictures"] > 0 and not seen["gaps"],
     }
     hand_in("A day of a simulated camera", f"live_soak.py --hours {hours:g}", text, checks, out)
 

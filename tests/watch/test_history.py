@@ -1,4 +1,4 @@
-"""The last hour of a stream: its curve in bins, its boundaries with their clips, in bounded memory."""
+"""The last minutes of a stream: its curve, its boundaries with their clips, in bounded memory."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import threading
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ongebd.types import Boundary
-from ongebd.watch import Found, Onset, Point, StateChanged
-from ongebd.watch.history import BIN_SECONDS, BINS, FINE_SECONDS, History, Place, packed_past, packed_points
+from ongebd.watch import Found, Onset, Point
+from ongebd.watch.history import CURVE_SECONDS, History
 from ongebd.watch.records import Filmed
 
 
@@ -40,69 +39,41 @@ def kept(points, rate=24.0):
     return history
 
 
-def curve(history):
-    return packed_past(history.until(history.place, 0.0)[0])
-
-
-@given(st.lists(st.tuples(st.floats(0.001, 9.0), st.floats(0.0, 2.0)), min_size=1, max_size=300))
-def test_bins_keep_every_peak_and_every_point(steps):
-    walls = 1_000_000 + np.cumsum([step for step, _ in steps])
+@given(st.lists(st.tuples(st.floats(0.04, 9.0), st.floats(0.0, 2.0)), min_size=1, max_size=300))
+def test_the_curve_keeps_every_peak_of_its_minutes(steps):
+    walls = (1_000_000 + np.cumsum([step for step, _ in steps])).tolist()
     errors = [error for _, error in steps]
-    packed = curve(kept(map(point, walls.tolist(), errors)))
-    for width, bins in zip(BIN_SECONDS, packed["bins"], strict=True):
-        if len(bins["n"]) < BINS:
-            assert max(bins["u"]) == round(1e4 * max(errors))
-            assert min(bins["l"]) == round(1e4 * min(errors))
-            assert sum(bins["c"]) == len(errors)
-        levels = zip(bins["l"], bins["e"], bins["u"], strict=True)
-        assert all(low <= middle <= high for low, middle, high in levels)
-        assert all(step > 0 for step in bins["n"])
-        assert sum(bins["n"]) == math.floor(walls[-1] / width)
+    curve = kept(map(point, walls, errors)).curve(walls[-1])
+    seconds: dict[int, float] = {}
+    for wall, error in zip(walls, errors, strict=True):
+        seconds[math.floor(wall)] = max(error, seconds.get(math.floor(wall), 0.0))
+    assert len(curve["change"]) == len(curve["limit"]) == CURVE_SECONDS
+    for second, value in enumerate(curve["change"], curve["from"]):
+        assert value == (round(seconds[second], 4) if second in seconds else None)
+    assert {value for value in curve["limit"] if value is not None} == {0.4}
 
 
-def test_days_of_a_stream_take_an_hours_memory():
+def test_days_of_a_stream_take_some_minutes_memory():
     history = kept((point(1e9 + i / 4, 0.2) for i in range(50_000)), rate=4.0)
-    packed = curve(history)
-    assert len(packed["fine"]["t"]) == pytest.approx(4 * FINE_SECONDS, abs=2)
-    assert [len(binned["n"]) for binned in packed["bins"]] == [BINS, pytest.approx(1201, abs=1)]
-    assert len(history.news(Place()).rows) == 3600 * 4 + 1
+    curve = history.curve(1e9 + 12_500)
+    assert curve["change"][1:-1] == [0.2] * (CURVE_SECONDS - 2)
     for number in range(3000):
         history.add_onset(onset(number))
         history.add_picture(number, bytes(100_000))
-        history.add_state(StateChanged("cam", "live", 1e9, 0, ""))
     assert len(history.boundaries(0)) == 2000
     assert [history.picture(number) is None for number in (0, 2840, 2999)] == [True, False, False]
 
 
-def test_a_new_epoch_and_a_clock_set_back_break_the_curve():
-    history = kept(point(100.0 + i, 0.2, epoch=i // 2) for i in range(4))
-    history.add_point(point(104.0, 0.5, epoch=1, ready=False))
-    news = history.news(Place())
-    assert packed_points(news.rows)["f"] == [2, 2, 6, 2, 1]
-    later = history.news(Place(2, 0))
-    assert packed_points(later.rows)["f"] == [6, 2, 1]
-    history.add_point(point(50.0, 0.3, epoch=1))
-    assert sum(curve(history)["fine"]["t"]) == 50_000
-    assert sum(curve(history)["bins"][0]["n"]) == 100
-
-
-def test_news_are_what_came_after_a_place_and_no_more():
-    history = kept([point(1.0, 0.1)])
-    for number in (1, 2, 3):
-        history.add_onset(onset(number))
-    place = history.place
-    assert [len(news) for news in history.news(place)[1:]] == [0, 0, 0]
-    history.add_centre(found(2))
-    history.add_state(StateChanged("cam", "stalled", 2.0, 0, ""))
-    history.settle_clip(1, clip(1))
-    history.add_point(point(2.0, 0.3))
-    news = history.news(place)
-    assert len(news.rows) == 1
-    assert [known.onset.number for known in news.boundaries] == [1, 2]
-    assert [change.state for change in news.states] == ["stalled"]
-    assert [len(after) for after in history.news(news.place)[1:]] == [0, 0, 0]
-    rows, boundaries, states = history.until(place, 1e9)
-    assert (len(rows), len(boundaries), states) == (1, 3, [])
+def test_the_curve_has_gaps_where_no_frame_came_and_no_limit_before_it_means_something():
+    history = kept([point(100.0, 0.2, ready=False), point(103.5, 0.3)])
+    history.add_onset(onset(1))
+    curve = history.curve(104.0)
+    assert curve["change"][-5:] == [0.2, None, None, 0.3, None]
+    assert curve["limit"][-5:] == [None, None, None, 0.4, None]
+    assert history.curve(1e9 + 2)["marks"] == [1e9 + 1]
+    assert set(history.curve(5000.0)["change"]) == {None}, "long ago"
+    history.add_point(point(50.0, 0.5))  # the clock was set back
+    assert history.curve(104.0)["change"][-56:-54] == [None, 0.5]
 
 
 @st.composite

@@ -156,7 +156,7 @@ def test_the_page_is_served_while_it_watches_and_ends_with_it(free_port, tmp_pat
                 ):
                     assert time.monotonic() < until, text
                     time.sleep(0.1)
-                picture = httpx.get(f"{url}api/streams/cam/thumbnails/1", headers=headers)
+                picture = httpx.get(f"{url}api/streams/cam/picture", headers=headers)
                 assert (picture.status_code, picture.headers["content-type"]) == (200, "image/jpeg")
                 process.send_signal(signal.SIGINT)
                 said, trouble = process.communicate(timeout=10)

@@ -252,12 +252,15 @@ def watch(
             write = _colour_writer() if sys.stdout.isatty() else _plain
             lines = LineSink(write, watcher, _complain, quiet=quiet)
             watcher.attach(lines)
-        page = None
+        page, kept = None, None
+        if options.keep is not None or options.serve:
+            kept = KeptIncidents(watcher, _complain, options.keep, options.keep_days, options.keep_size)
+            watcher.attach(kept)
         if options.serve:  # before the sinks: if it is refused, no file has been begun
             from ongebd.watch.server import serve
 
             watcher.metrics()  # reports a missing extra now
-            server = serve(watcher, host, port, options.token or given)
+            server = serve(watcher, host, port, options.token or given, kept=kept)
             closing.callback(server.stop)
             page = server.url
         _attach(watcher, options)
@@ -292,9 +295,6 @@ def _attach(watcher: Watcher, options: WatchOptions) -> None:
         watcher.attach(PictureSink(options.thumbnails, watcher, _complain, most_bytes=most))
     if options.clips is not None:
         watcher.attach(ClipSink(options.clips, watcher, _complain, most_bytes=options.clips_size))
-    if options.keep is not None:
-        kept = KeptIncidents(watcher, _complain, options.keep, options.keep_days, options.keep_size)
-        watcher.attach(kept)
     if options.jsonl is not None:
         size, files, points = options.jsonl_size, options.jsonl_files, options.jsonl_frames
         sink = RecordSink(options.jsonl, watcher, _complain, size=size, files=files, points=points)

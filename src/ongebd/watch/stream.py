@@ -110,7 +110,8 @@ class WatchedStream:
         wanted: Which boundaries are told; None: all.
 
     Attributes:
-        history: Its last hour.
+        history: Its last minutes.
+        newest_picture: What it sees now; None if it has no pictures.
         rate: Frames a second that it is judged at.
         over: Set when no more records will come.
         lags: How many frames' lags fell into each of `LAG_BUCKETS`, and above.
@@ -134,6 +135,7 @@ class WatchedStream:
         self.lag_sum = 0.0
         self.rate = rate = float(pooled.config.rate())
         self.history = History(rate)
+        self.newest_picture: ImageU8 | None = None
         self._pooled, self._hub, self._clock, self._stall_after = pooled, hub, clock, stall_after
         # Each field is changed by one thread only; state and reason together, with the lock held, so that
         # records come in the order of the states.
@@ -209,6 +211,7 @@ class WatchedStream:
         if self.clips is not None:
             self.clips.set_epoch(self._epochs_begun)
         self._epoch_has_frames = True
+        self.newest_picture = frame.preview
         wall, arrived, look = self._clock.wall(), self._last_frame, look_of(frame.rgb)
         self._sent.append(
             _SentFrame(self._epochs_begun, float(frame.time), wall, arrived, frame.preview, look)
@@ -254,7 +257,6 @@ class WatchedStream:
                 self._now.since = wall
             self._now.state, self._now.reason = state, reason
             change = StateChanged(self.key, state, wall, self._now.epoch, reason)
-            self.history.add_state(change)
             self._hub.publish(change)
 
     # The watcher's threads call these.

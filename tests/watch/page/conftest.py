@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
 from ongebd.errors import ConfigError
 from ongebd.types import Boundary
-from ongebd.watch.history import History
-from ongebd.watch.records import Found, Onset, Point, StateChanged
+from ongebd.watch.history import Best, History
+from ongebd.watch.hub import Hub
+from ongebd.watch.records import Found, Incident, Onset, Point
 from ongebd.watch.server import Server, serve
 from ongebd.watch.sources import Clock
 from ongebd.watch.stream import StreamStatus
@@ -26,8 +28,10 @@ from ongebd.watch.stream import StreamStatus
 class MadeStream:
     """A stream whose frames, boundaries and states a test makes."""
 
-    def __init__(self, key: str, name: str, rate: float = 24.0) -> None:
-        self.key, self.name, self.rate = key, name, rate
+    def __init__(self, key: str, name: str, hub: Hub, rate: float = 24.0) -> None:
+        self.key, self.name, self.rate, self.hub = key, name, rate, hub
+        self.newest_picture: Any = np.full((180, 320, 3), 90, np.uint8)
+        self.incidents = 0
         self.history = History(rate)
         self.now = StreamStatus("live", "", time.time(), 0.5, lag=0.041)
         self.start = time.time()
@@ -76,16 +80,39 @@ class MadeStream:
         wall = onset.wall + 0.25
         self.history.add_centre(Found(self.key, onset.number, onset.epoch, boundary, wall, True))
 
+    def happen(self, onset: Onset, state: Any = "started", **changes: Any) -> Incident:
+        """Publish an incident that begins with a boundary, with its best picture."""
+        self.incidents += state == "started"
+        number, over = changes.get("number", self.incidents), state == "ended"
+        if onset.has_thumbnail:
+            self.history.add_picture(Best(number), made_picture(f"{self.name} (best)", number))
+        made = Incident(
+            stream=self.key,
+            number=number,
+            state=state,
+            first=onset.number,
+            epoch=onset.epoch,
+            start=onset.time,
+            end=onset.time + 2 if over else None,
+            wall=onset.wall,
+            wall_end=onset.wall + 2 if over else None,
+            peak=onset.score,
+            count=1,
+            kind="event",
+            has_picture=onset.has_thumbnail,
+        )
+        self.hub.publish(made := replace(made, **changes))
+        return made
+
     def change(self, state: Any, reason: str = "") -> None:
         self.now.state, self.now.reason, self.now.since = state, reason, time.time()
-        self.history.add_state(StateChanged(self.key, state, self.now.since, self.now.epoch, reason))
 
 
 class MadeWatcher:
     """Streams that a test makes; `play` runs all of them in threads."""
 
     def __init__(self) -> None:
-        self.clock = Clock()
+        self.clock, self.hub = Clock(), Hub()
         self.streams: dict[str, MadeStream] = {}
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -94,7 +121,7 @@ class MadeWatcher:
         return b"# HELP ongebd_frames_total Frames decided.\n# TYPE ongebd_frames_total counter\n"
 
     def add(self, key: str, name: str | None = None, rate: float = 24.0) -> MadeStream:
-        self.streams[key] = stream = MadeStream(key, name or key, rate)
+        self.streams[key] = stream = MadeStream(key, name or key, self.hub, rate)
         stream.change("live")
         return stream
 
@@ -125,7 +152,10 @@ class MadeWatcher:
     def _step(self, stream: MadeStream, shift: int, wall: float) -> None:
         stream.point(made_error(wall, shift), wall)
         if fires(wall, stream.rate, shift):
-            stream.find(stream.onset(wall))
+            onset = stream.onset(wall)
+            stream.find(onset)
+            for state in ("started", "ended"):
+                stream.happen(onset, state)
 
 
 def made_error(wall: float, shift: int) -> float:
@@ -157,10 +187,11 @@ def made_picture(name: str, number: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def standing() -> Iterator[tuple[MadeWatcher, Server]]:
-    """A watcher of one stream, `cam`, and its server, for tests that change neither."""
+    """A watcher of one stream, `cam`, with an incident, and its server, for tests that change neither."""
     made = MadeWatcher()
-    made.add("cam").onset()
+    stream = made.add("cam")
     with serve(made, port=0) as server:
+        stream.happen(stream.onset())
         yield made, server
 
 
@@ -190,7 +221,6 @@ ARGUMENTS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 ]
-OF_THE_TEST = "willReadFrequently"  # what Chromium says of our reading the canvas
 SECONDS = 20_000  # of patience, in ms: the machine may be busy
 
 
@@ -218,7 +248,7 @@ def look(browser: Any) -> Iterator[Callable[..., Any]]:
         context.set_default_timeout(SECONDS)
         contexts.append((context, url))
         page = context.new_page()
-        page.on("console", lambda message: OF_THE_TEST in message.text or complaints.append(message.text))
+        page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda problem: complaints.append(str(problem)))
         page.on("request", lambda request: asked.append(request.url))
         page.goto(url)

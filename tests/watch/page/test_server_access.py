@@ -14,7 +14,10 @@ from ongebd.watch.server import serve
 from ongebd.watch.server.access import Access
 
 TOKEN = "correct-horse-battery"
-GUARDED = ["/api/streams", "/api/feed", "/api/streams/cam/past", "/api/streams/cam/thumbnails/1", "/metrics"]
+GUARDED = [
+    *("/api/streams", "/api/feed", "/api/incidents", "/api/incidents/x/best", "/api/incidents/x/clip"),
+    *("/api/streams/cam/picture", "/api/streams/cam/curve", "/metrics"),
+]
 
 
 @pytest.fixture
@@ -201,7 +204,7 @@ def test_names_of_loopback_and_given_ones_are_known(watcher, served, host):
 def test_another_sites_page_can_neither_read_nor_change(standing, headers):
     watcher, server = standing
     stream = watcher.streams["cam"]
-    for path in ("api/streams", "api/feed", "api/streams/cam/past"):
+    for path in ("api/streams", "api/feed", "api/incidents"):
         assert httpx.get(server.url + path, headers=headers).status_code == 403, path
     changed = httpx.post(
         server.url + "api/streams/cam/sensitivity", json={"sensitivity": 0.9}, headers=headers

@@ -1,15 +1,19 @@
-"""What a page is told: the overview, the past, everything from now on; and what it may change."""
+"""What a page is told: the overview, the incidents, everything from now on; and what it may change."""
 
 from __future__ import annotations
 
+import io
 import json
-import math
 import time
+from datetime import datetime
+from importlib import import_module
 
 import httpx
+import numpy as np
 import pytest
+from PIL import Image
 
-from ongebd.watch.history import FINE_SECONDS
+from ongebd.watch.sinks import KeptIncidents
 
 
 def messages(lines):
@@ -37,12 +41,8 @@ def until(told, wanted):
     raise AssertionError("the feed ended")
 
 
-def times(packed):
-    total, seconds = 0, []
-    for step in packed:
-        total += step
-        seconds.append(total / 1000)
-    return seconds
+def incidents(server, **asked):
+    return httpx.get(server.url + "api/incidents", params=asked).json()["incidents"]
 
 
 def test_the_overview_tells_each_streams_state(watcher, served):
@@ -60,32 +60,26 @@ def test_the_overview_tells_each_streams_state(watcher, served):
     assert abs(overview["now"] - time.time()) < 5
 
 
-def test_points_come_in_batches_and_a_boundary_within_a_second(watcher, served):
+def test_an_incident_comes_within_a_second_and_again_when_more_is_known(watcher, served):
     stream = watcher.add("cam")
     server = served(watcher)
     watcher.play()
     with httpx.Client(base_url=server.url) as client, followed(client) as feed:
         told = messages(feed.iter_lines())
-        began, count, batches = time.monotonic(), 0, 0
-        while time.monotonic() - began < 1.5:
-            _, data = next(told)
-            batches += 1
-            count += len(data.get("points", {}).get("cam", {"t": []})["t"])
-        assert batches <= 1.5 * 12 + 2, "not a message for each frame"
-        assert count > 1.5 * 24 * 0.6, "but every frame"
         began = time.monotonic()
-        onset = stream.onset()
-        event = until(told, lambda data: [one for one in data.get("events", []) if one["n"] == onset.number])[
-            0
-        ]
-        assert time.monotonic() - began < 1
-        assert (event["s"], event["img"], "c" in event) == ("cam", True, False)
-        stream.find(onset)
-        event = until(told, lambda data: [one for one in data.get("events", []) if one["n"] == onset.number])[
-            0
-        ]
-        assert event["c"] == pytest.approx(onset.time + 0.1, abs=0.002)
-        assert event["w"] == pytest.approx(onset.wall, abs=0.002)
+        sent = stream.happen(stream.onset(score=99.0))
+        for ended in (False, True):
+            (one,) = until(
+                told, lambda data: [one for one in data.get("incidents", []) if one["peak"] == 99.0]
+            )
+            assert time.monotonic() - began < 1
+            assert (one["stream"], one["name"], one["picture"], one["ended"]) == ("cam", "cam", True, ended)
+            assert one["wall"] == sent.wall
+            began = time.monotonic()
+            stream.happen(stream.onset(score=99.0, wall=sent.wall), "ended", number=sent.number)
+        batches = [next(told) for _ in range(6)]
+        assert time.monotonic() - began > 1, "not a message for each frame"
+        assert len(batches) == 6
 
 
 def test_states_and_drops_are_told_at_once(watcher, served):
@@ -94,8 +88,8 @@ def test_states_and_drops_are_told_at_once(watcher, served):
     with httpx.Client(base_url=server.url) as client, followed(client) as feed:
         told = messages(feed.iter_lines())
         stream.change("stalled", "no picture for 5 s")
-        change = until(told, lambda data: data.get("states"))[0]
-        assert (change["s"], change["state"], change["reason"]) == ("cam", "stalled", "no picture for 5 s")
+        status = until(told, lambda data: data.get("status", {}).get("cam", {}))
+        assert (status["state"], status["reason"]) == ("stalled", "no picture for 5 s")
         stream.now.dropped = 7
         assert until(told, lambda data: data.get("status", {}).get("cam", {}).get("dropped")) == 7
 
@@ -112,38 +106,38 @@ def test_the_sensitivity_acts_on_the_stream_and_is_told_to_all(watcher, served):
     assert httpx.post(server.url + "api/streams/no/sensitivity", json={"sensitivity": 0.8}).status_code == 404
 
 
-def test_the_past_reaches_back_before_the_server_and_goes_on_with_the_feed(watcher, served):
-    stream = watcher.add("cam", rate=24.0)
-    now = time.time()
-    for i in range(24 * 120):
-        stream.point(0.1, now - 120 + i / 24)
-    stream.find(stream.onset(now - 30))
+def test_incidents_are_found_by_camera_time_and_strength(watcher, served):
+    for key in ("cam", "yard"):
+        stream = watcher.add(key)
     server = served(watcher)
-    marks = [0.2, 0.21, 0.22]
-    for mark in marks:
-        stream.point(mark)
-        time.sleep(0.1)
-    with httpx.Client(base_url=server.url) as client:
-        past = client.get("/api/streams/cam/past").json()
-        place = f"{past['run']}-{past['q']}"
-        later = [0.3, 0.31]
-        for mark in later:
-            stream.point(mark)
-        with client.stream("GET", "/api/feed", params={"after": place}) as feed:
-            heard: list[int] = []
-            told = messages(feed.iter_lines())
-            while len(heard) < len(later):
-                heard += next(told)[1].get("points", {}).get("cam", {"e": []})["e"]
-    whole = past["fine"]["e"] + heard
-    assert [value for value in whole if value != 1000] == [round(1e4 * mark) for mark in marks + later]
-    seconds = times(past["fine"]["t"])
-    assert now - seconds[0] == pytest.approx(FINE_SECONDS, abs=1)
-    assert [width["w"] for width in past["bins"]] == [0.5, 3.0]
-    assert sum(past["bins"][1]["c"]) == pytest.approx(24 * 120 + len(marks), abs=1)
-    (event,) = past["events"]
-    assert event["n"] == 1
-    assert event["c"] == pytest.approx(event["t"] + 0.1, abs=0.002)
-    assert past["states"][0]["state"] == "live"
+    for number in range(30):
+        stream = watcher.streams["cam" if number % 2 else "yard"]
+        stream.happen(stream.onset(1000.0 + number, score=float(number)), "ended", number=number)
+    walls = [one["wall"] for one in incidents(server)]
+    assert walls == [1029.0 - n for n in range(24)]
+    assert [one["wall"] for one in incidents(server, before=walls[-1])] == [1005.0 - n for n in range(6)]
+    assert {one["stream"] for one in incidents(server, stream="yard")} == {"yard"}
+    assert len(incidents(server, since=1020)) == 10
+    assert [one["wall"] for one in incidents(server, strength=2, stream="cam")] == [1029.0]
+    assert incidents(server, stream="' OR 1=1 --") == []
+    for wrong in ({"since": "x"}, {"before": ""}, {"strength": "1.5"}):
+        assert httpx.get(server.url + "api/incidents", params=wrong).status_code == 422
+
+
+def test_what_an_earlier_run_kept_is_there_with_its_pictures(watcher, served, tmp_path):
+    stream = watcher.add("cam")
+    before = KeptIncidents(watcher, print, tmp_path)
+    before.start()
+    stream.happen(stream.onset(), "ended")
+    before.end()
+    before.finish(lambda: 5.0)
+    stream.history.__init__(24.0)
+    server = served(watcher, kept=KeptIncidents(watcher, print, tmp_path))
+    (one,) = incidents(server)
+    for which in ("best", "onset"):
+        answer = httpx.get(f"{server.url}api/incidents/{one['id']}/{which}")
+        assert answer.headers["content-type"] == "image/jpeg"
+        assert Image.open(io.BytesIO(answer.content)).size == (320, 180)
 
 
 def test_a_client_goes_on_where_it_broke_off(watcher, served):
@@ -153,44 +147,62 @@ def test_a_client_goes_on_where_it_broke_off(watcher, served):
         with followed(client) as feed:
             identities = (line[4:] for line in feed.iter_lines() if line.startswith("id: "))
             last = next(identities)
-        onsets = [stream.onset() for _ in range(3)]
-        time.sleep(0.3)
+        sent = [stream.happen(stream.onset()) for _ in range(3)]
+        time.sleep(0.6)
         with client.stream("GET", "/api/feed", headers={"Last-Event-ID": last}) as feed:
-            numbers: list[int] = []
+            heard: list[float] = []
             for kind, data in messages(feed.iter_lines()):
                 assert kind == "message"
-                numbers += [event["n"] for event in data.get("events", [])]
-                if len(numbers) >= 3:
+                heard += [one["wall"] for one in data.get("incidents", [])]
+                if len(heard) >= 3:
                     break
-    assert numbers == [onset.number for onset in onsets]
+    assert heard == [one.wall for one in sent]
 
 
-def test_a_thumbnail_comes_from_memory_with_its_type(watcher, served):
+def test_pictures_come_from_memory_with_their_type(watcher, served):
     stream = watcher.add("cam")
-    onset, bare = stream.onset(), stream.onset(picture=False)
     server = served(watcher)
-    answer = httpx.get(f"{server.url}api/streams/cam/thumbnails/{onset.number}")
-    assert answer.headers["content-type"] == "image/jpeg"
-    assert answer.content == stream.history.picture(onset.number)
-    assert httpx.get(f"{server.url}api/streams/cam/thumbnails/{bare.number}").status_code == 404
+    stream.happen(stream.onset())
+    stream.happen(stream.onset(picture=False))
+    bare, pictured = incidents(server)
+    url = f"{server.url}api/incidents/{pictured['id']}"
+    assert httpx.get(f"{url}/onset").content == stream.history.picture(1)
+    assert httpx.get(f"{url}/best").content != httpx.get(f"{url}/onset").content
+    assert httpx.get(f"{url}/best").headers["content-type"] == "image/jpeg"
+    assert httpx.get(f"{server.url}api/incidents/{bare['id']}/best").status_code == 404
+    assert (pictured["picture"], bare["picture"]) == (True, False)
 
 
-def test_the_hour_of_a_stream_is_small_and_quick(watcher, served):
+def test_a_live_picture_is_made_on_request_four_times_a_second_at_most(watcher, served, monkeypatch):
+    app = import_module("ongebd.watch.server.app")
+    stream, made = watcher.add("cam"), []
+    real = app.jpeg
+    monkeypatch.setattr(app, "jpeg", lambda frame: made.append(1) or real(frame))
+    url = served(watcher).url + "api/streams/cam/picture"
+    assert made == []
+    with httpx.Client() as client:
+        began = time.monotonic()
+        answers = [client.get(url) for _ in range(60)]
+        assert len(made) <= 2 + 4 * (time.monotonic() - began)
+        assert Image.open(io.BytesIO(answers[0].content)).size == (320, 180)
+        stream.newest_picture = np.zeros((90, 160, 3), np.uint8)
+        time.sleep(0.3)
+        assert Image.open(io.BytesIO(client.get(url).content)).size == (160, 90)
+    watcher.streams["cam"].newest_picture = None
+    watcher.add("dark").newest_picture = None
+    assert httpx.get(url.replace("cam", "dark")).status_code == 204
+
+
+def test_the_curve_is_that_of_the_last_ten_minutes(watcher, served):
     stream = watcher.add("cam")
     now = time.time()
-    for i in range(24 * 3600):
-        stream.point(0.1 + 0.05 * math.sin(i), now - 3600 + i / 24)
-    server = served(watcher)
-    deadline = time.monotonic() + 10
-    while not httpx.get(server.url + "api/streams").json()["q"] and time.monotonic() < deadline:
-        time.sleep(0.05)
-    past = httpx.get(server.url + "api/streams/cam/past", headers={"Accept-Encoding": "identity"})
-    assert len(past.content) < 150_000
-    packed = httpx.get(server.url + "api/streams/cam/past")
-    assert packed.headers["content-encoding"] == "gzip"
-    assert packed.json()["bins"] == past.json()["bins"]
-    assert int(packed.headers["content-length"]) < 60_000
-    assert len(past.json()["bins"][1]["n"]) == pytest.approx(1200, abs=2)
+    for i in range(24 * 700):
+        stream.point(0.1, now - 700 + i / 24)
+    stream.onset(now - 30)
+    curve = httpx.get(served(watcher).url + "api/streams/cam/curve").json()
+    assert curve["change"][:-2] == [0.1] * 598
+    assert curve["marks"] == [pytest.approx(now - 30, abs=0.01)]
+    assert datetime.fromtimestamp(curve["from"]) < datetime.fromtimestamp(now)
 
 
 def test_static_files_are_told_unchanged_by_their_tag(standing):

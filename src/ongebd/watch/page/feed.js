@@ -1,9 +1,8 @@
-// The connection to the server: the streams, their past, and everything from now on. It reconnects after any break.
+// The connection to the server: what is there, and everything from now on. It reconnects after any break.
 
 const SILENCE = 6000, RETRY = 2500, LONGEST_RETRY = 30000;
 
-export async function get(path) {
-  const response = await fetch(path, { headers: { Accept: "application/json" }, cache: "no-store" });
+async function answer(response) {
   if (response.status === 401) {
     location.assign("login");
     return new Promise(() => {}); // the page is left
@@ -12,43 +11,31 @@ export async function get(path) {
   return response.json();
 }
 
+export async function get(path) {
+  return answer(await fetch(path, { headers: { Accept: "application/json" }, cache: "no-store" }));
+}
+
 export async function tune(key, sensitivity) {
-  const response = await fetch(`api/streams/${encodeURIComponent(key)}/sensitivity`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ sensitivity }),
-  });
-  if (response.status === 401) location.assign("login");
-  if (!response.ok) throw new Error((await response.text()).trim() || `status ${response.status}`);
+  const headers = { "Content-Type": "application/json" }, body = JSON.stringify({ sensitivity });
+  return answer(await fetch(`api/streams/${encodeURIComponent(key)}/sensitivity`, { method: "POST", headers, body }));
 }
 
 export class Feed {
-  // `on` has overview(all), past(key, past), batch(batch), link(state, text); batches are handed on once.
+  // `on` has overview(all), which may load more, batch(batch) and link(state, text).
   constructor(on) {
     this.on = on;
     this.run = null;
-    this.last = 0; // number of the newest batch
-    this.from = new Map(); // stream → number of the batch up to which its past was loaded
-    this.early = []; // batches that came before all pasts were loaded
-    this.offset = null; // the server's clock minus ours, seconds
     this.source = null;
     this.attempt = 0;
     this.failures = 0;
     document.addEventListener("visibilitychange", () => (document.hidden ? this.#close() : this.load()));
-    setInterval(() => this.#watch(), 1000);
+    setInterval(() => this.source && Date.now() - this.heard > SILENCE && this.#lost(""), 1000);
   }
 
-  // Unix seconds by the server's clock.
-  now() {
-    return Date.now() / 1000 + (this.offset ?? 0);
-  }
-
-  // Load everything, then follow.
+  // Load everything, then follow: what changes meanwhile comes again.
   async load() {
     const attempt = ++this.attempt;
     this.#close();
-    this.early = [];
-    this.from.clear();
     try {
       const all = await get("api/streams");
       if (attempt !== this.attempt) return;
@@ -57,24 +44,11 @@ export class Feed {
         return;
       }
       this.run = all.run;
-      this.#time(all.now);
-      this.on.overview(all);
-      this.#follow(all.q);
-      await Promise.all(all.streams.map(({ key }) => this.#past(key, attempt)));
-      if (attempt !== this.attempt) return;
-      const early = this.early;
-      this.early = null;
-      for (const batch of early) this.on.batch(batch, this.from);
+      await this.on.overview(all);
+      if (attempt === this.attempt) this.#follow(all.q);
     } catch (problem) {
       if (attempt === this.attempt) this.#lost(problem.message);
     }
-  }
-
-  async #past(key, attempt) {
-    const past = await get(`api/streams/${encodeURIComponent(key)}/past`);
-    if (attempt !== this.attempt) return;
-    this.from.set(key, past.q);
-    this.on.past(key, past);
   }
 
   #follow(after) {
@@ -85,10 +59,7 @@ export class Feed {
       if (source !== this.source) return;
       this.heard = Date.now();
       this.failures = 0;
-      const batch = JSON.parse(data);
-      this.#time(batch.now);
-      if (this.early) this.early.push(batch);
-      else this.on.batch(batch, this.from);
+      this.on.batch(JSON.parse(data));
     };
     source.addEventListener("gap", () => source === this.source && this.#again(1000));
     source.onerror = () => {
@@ -96,13 +67,6 @@ export class Feed {
       if (source.readyState === EventSource.CLOSED) this.#lost("");
       else this.on.link("lost", "Connection lost, trying again…");
     };
-  }
-
-  // Ours and the server's clock: a late message makes the server seem slow, so the largest offset is the best.
-  #time(now) {
-    const offset = now - Date.now() / 1000;
-    this.offset = this.offset === null ? offset : Math.max(offset, this.offset - 0.0005);
-    if (offset < this.offset - 30) this.offset = offset; // one of the clocks was set
   }
 
   #lost(why) {
@@ -114,10 +78,6 @@ export class Feed {
   #again(delay) {
     this.#close();
     this.retry = setTimeout(() => !document.hidden && this.load(), delay);
-  }
-
-  #watch() {
-    if (this.source && Date.now() - this.heard > SILENCE) this.#lost("");
   }
 
   #close() {

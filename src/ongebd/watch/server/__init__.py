@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from ongebd.errors import ConfigError, MissingExtraError, OngebdError
+from ongebd.watch.sinks.kept import KeptIncidents
 from ongebd.watch.watcher import Watcher
 
 try:
@@ -37,6 +38,7 @@ def serve(
     token: str | None = None,
     *,
     names: Sequence[str] = (),
+    kept: KeptIncidents | None = None,
 ) -> Server:
     """Show a watcher on a web page until `Server.stop`.
 
@@ -46,6 +48,7 @@ def serve(
         port: 0 for any that is free; `Server.url` has it.
         token: What a viewer must know: entered in a form, or sent as `Authorization: Bearer`.
         names: More host names of the page, such as a proxy's.
+        kept: The incidents that it shows; None: those from now on, in memory only.
 
     Raises:
         ConfigError: The address is reachable from the network without a token, the token is too short,
@@ -66,9 +69,10 @@ def serve(
     access = Access(token, known, loopback=loopback)
     listener = _listening(host, family, address)
     access.cookie = f"ongebd_{listener.getsockname()[1]}"  # a host's ports share their cookies
-    feed = Feed(watcher)
+    kept = kept or KeptIncidents(watcher, print)
+    feed = Feed(watcher, kept)
     config = uvicorn.Config(
-        access.guard(app(watcher, feed, access)),
+        access.guard(app(watcher, feed, kept, access)),
         loop="asyncio",
         http=LimitedProtocol,
         ws="none",

@@ -6,7 +6,9 @@ import asyncio
 import json
 import os
 import stat
+from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -28,9 +30,11 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ongebd.errors import OngebdError
+from ongebd.watch.pictures import jpeg
 from ongebd.watch.server import limits
 from ongebd.watch.server.access import PAGE, SESSION_SECONDS, Access, client_address
-from ongebd.watch.server.feed import Feed
+from ongebd.watch.server.feed import Feed, shown
+from ongebd.watch.sinks.kept import KeptIncidents
 from ongebd.watch.stream import WatchedStream
 from ongebd.watch.watcher import Watcher
 
@@ -40,12 +44,13 @@ _ANSWERS = {
     "wrong": (401, "That is not the token."),
     "wait": (429, "Too many wrong tokens. Wait ten seconds, then try again."),
 }
+_LIVE_SECONDS = 0.25
 _KEEP_FOR_A_DAY = {"Cache-Control": "private, max-age=86400"}
 
 
-def app(watcher: Watcher, feed: Feed, access: Access) -> Starlette:
+def app(watcher: Watcher, feed: Feed, kept: KeptIncidents, access: Access) -> Starlette:
     """The application, without its guard."""
-    routes = _Routes(watcher, feed, access)
+    routes = _Routes(watcher, feed, kept, access)
     return Starlette(
         routes=[
             Route("/login", routes.show_form),
@@ -55,9 +60,11 @@ def app(watcher: Watcher, feed: Feed, access: Access) -> Starlette:
             Route("/metrics", routes.metrics),
             Route("/api/streams", routes.streams),
             Route("/api/feed", routes.follow),
-            Route("/api/streams/{key}/past", routes.past),
-            Route("/api/streams/{key}/thumbnails/{number:int}", routes.thumbnail),
-            Route("/api/streams/{key}/clips/{number:int}", routes.clip),
+            Route("/api/incidents", routes.incidents),
+            Route("/api/incidents/{id}/clip", routes.clip),
+            Route("/api/incidents/{id}/{which}", routes.picture),
+            Route("/api/streams/{key}/picture", routes.live_picture),
+            Route("/api/streams/{key}/curve", routes.curve),
             Route("/api/streams/{key}/sensitivity", routes.retune, methods=["POST"]),
             Mount("/", _Page(directory=PAGE, html=True)),
         ],
@@ -82,8 +89,9 @@ class _Page(StaticFiles):
 class _Routes:
     """All handlers, over one watcher."""
 
-    def __init__(self, watcher: Watcher, feed: Feed, access: Access) -> None:
-        self._watcher, self._feed, self._access = watcher, feed, access
+    def __init__(self, watcher: Watcher, feed: Feed, kept: KeptIncidents, access: Access) -> None:
+        self._watcher, self._feed, self._kept, self._access = watcher, feed, kept, access
+        self._live: dict[str, tuple[float, bytes]] = {}  # of each stream: when it was asked for, the picture
         self._login = (PAGE / "login.html").read_text("utf-8")
         self._viewers = 0
 
@@ -123,9 +131,41 @@ class _Routes:
         """The streams and their status."""
         return JSONResponse({**self._feed.overview(), "token": self._access.needed})
 
-    async def past(self, request: Request) -> Response:
-        """The last hour of a stream."""
-        return Response(await self._feed.past(self._stream(request).key), media_type="application/json")
+    async def incidents(self, request: Request) -> Response:
+        """The newest 24 incidents that fit `stream`, `since`, `before` (Unix s) and `strength` (0 to 2)."""
+        asked = request.query_params
+        try:
+            since, before = float(asked.get("since", 0)), float(asked.get("before", "inf"))
+            strength = int(asked.get("strength", 0))
+        except ValueError:
+            raise HTTPException(422, "since, before and strength are numbers") from None
+        rows = await asyncio.to_thread(self._kept.rows, asked.get("stream", ""), since, before, strength)
+        return JSONResponse({"incidents": list(map(shown, rows))})
+
+    async def picture(self, request: Request) -> Response:
+        """The `best` picture of an incident, or that of its `onset`."""
+        which = request.path_params["which"]
+        if which not in ("best", "onset"):
+            raise HTTPException(404, "Unknown picture.")
+        picture = await asyncio.to_thread(self._kept.picture, request.path_params["id"], which)
+        if picture is None:
+            raise HTTPException(404, "This picture is not kept any more.")
+        return Response(picture, media_type="image/jpeg")
+
+    async def live_picture(self, request: Request) -> Response:
+        """What a camera sees now, at most four times a second."""
+        stream, now = self._stream(request), monotonic()
+        made, picture = self._live.get(stream.key, (-inf, b""))
+        if now - made >= _LIVE_SECONDS and (frame := stream.newest_picture) is not None:
+            self._live[stream.key] = now, picture  # until this one is made, others get the one before
+            picture = await asyncio.to_thread(jpeg, frame)
+            self._live[stream.key] = now, picture
+        return Response(picture, 200 if picture else 204, media_type="image/jpeg")
+
+    async def curve(self, request: Request) -> Response:
+        """How much a camera's picture changed in the last ten minutes."""
+        stream, now = self._stream(request), self._watcher.clock.wall()
+        return JSONResponse(await asyncio.to_thread(stream.history.curve, now))
 
     async def follow(self, request: Request) -> ASGIApp:
         """Everything from now on, as server-sent events; `after` or Last-Event-ID says where to go on.
@@ -151,17 +191,9 @@ class _Routes:
 
         return counted
 
-    async def thumbnail(self, request: Request) -> Response:
-        """The picture of a boundary, from the watcher's memory."""
-        picture = self._stream(request).history.picture(request.path_params["number"])
-        if picture is None:
-            raise HTTPException(404, "This picture is not kept any more.")
-        # The page adds the run to the address: a boundary's picture never changes within a run.
-        return Response(picture, media_type="image/jpeg", headers=_KEEP_FOR_A_DAY)
-
     async def clip(self, request: Request) -> Response:
-        """The clip of a boundary, from the file that was written for it, in ranges if asked."""
-        path = self._stream(request).history.clip(request.path_params["number"])
+        """The clip of an incident's start, in ranges if asked."""
+        path = await asyncio.to_thread(self._kept.clip, request.path_params["id"])
         status = None if path is None else await asyncio.to_thread(_regular, path)
         if path is None or status is None:
             raise HTTPException(404, "Unknown clip, or not kept any more.")

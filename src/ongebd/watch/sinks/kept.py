@@ -100,13 +100,14 @@ class KeptIncidents(HubSink):
                     rows[row["id"]] = row
                     if len(rows) > _RECENT:
                         del rows[next(iter(rows))]
-        super().offer(record)
+        if self._path is not None:
+            super().offer(record)
 
     def handle(self, record: Incident | Clip) -> None:
         """Write all that isn't written yet."""
         with self._noting:
             rows = dict(self._unwritten)
-        if self._path is None or not rows:
+        if self._path is None or not rows:  # (without a folder, no record comes)
             return
         with self._using(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -128,7 +129,7 @@ class KeptIncidents(HubSink):
         return [self._whole(row) for row in rows]
 
     def rows(
-        self, stream: str = "", since: float = 0.0, before: float = inf, strength: int = 0, most: int = 60
+        self, stream: str = "", since: float = 0.0, before: float = inf, strength: int = 0, most: int = 24
     ) -> list[Row]:
         """The newest incidents of a stream (empty: of all) and a time, as strong as this; the newest first.
 
