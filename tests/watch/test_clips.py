@@ -217,7 +217,7 @@ def test_the_web_hook_is_told_each_clip_after_its_onset_in_the_words_of_the_reco
         assert main(["watch", str(film), "-m", "window-mean", "-q", *arguments, "--webhook", url]) == 0
     assert capfd.readouterr().err == ""
     lines = [json.loads(line) for line in seen.read_text().splitlines()]
-    posted = [line for line in lines if line["type"] in ("onset", "boundary", "clip", "state")]
+    posted = [line for line in lines if line["type"] in ("onset", "boundary", "incident", "clip", "state")]
     assert sorted(got, key=json.dumps) == sorted(posted, key=json.dumps)
     kinds = [(one["type"], one["number"]) for one in got if one["type"] != "state"]
     for number in (1, 2, 3):

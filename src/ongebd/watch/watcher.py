@@ -54,7 +54,7 @@ _DECIDING_SECONDS = 2.0
 class Watcher:
     """Watches cameras and feeds; use it as a context manager, or call `start` and `stop`.
 
-    It publishes what it sees on `hub`; `streams` has the status and the last hour of each stream.
+    It publishes what it sees on `hub`; `streams` has the status and the last minutes of each stream.
 
     Args:
         sources: Files, URLs, `camera:N`, `-`; each may begin with `NAME=`.
