@@ -30,7 +30,7 @@ class TreeConfig:
 
     Attributes:
         lateness: Seconds from a boundary to the middle of its targets' plateau: time for evidence where a
-            view has no look-ahead.
+            judge has no look-ahead.
         plateau: Seconds to each side of it at which the target is 1.
         slope: Seconds in which it falls to 0.
         rounds: Trees of a member.
@@ -92,25 +92,24 @@ class RatedClip:
         other.__dict__["inputs"] = self.inputs
         return other
 
-    def targets(self, config: TreeConfig, delay: float) -> Floats:
-        """The share of raters who saw a boundary `delay` + `lateness` seconds before each frame, (T,)."""
+    def targets(self, config: TreeConfig) -> Floats:
+        """The share of raters who saw a boundary `lateness` seconds before each frame, (T,)."""
         total = np.zeros(len(self.times))
         for boundaries in self.ratings:
             if len(boundaries):
-                late = self.times[:, None] - (boundaries[None, :] + config.lateness + delay)
+                late = self.times[:, None] - (boundaries[None, :] + config.lateness)
                 total += np.clip(1 - (np.abs(late).min(axis=1) - config.plateau) / config.slope, 0, 1)
         return (total / max(len(self.ratings), 1)).astype(np.float32)
 
 
 def grow(
-    clips: Sequence[RatedClip], config: TreeConfig, *, delay: float = 0.0, seed: int = 0, threads: int = 1
+    clips: Sequence[RatedClip], config: TreeConfig, *, seed: int = 0, threads: int = 1
 ) -> list[lightgbm.Booster]:
-    """The members of one view.
+    """The members of one judge.
 
     Args:
         clips: To learn from; those that are not trainable are skipped.
         config: How to grow.
-        delay: Seconds of look-ahead of this view.
         seed: Of the choice of inputs and frames.
         threads: Of LightGBM; the same number gives the same trees.
 
@@ -126,7 +125,7 @@ def grow(
     if not taken:
         raise ConfigError("no clip is trainable")
     inputs = np.concatenate([clip.inputs for clip in taken])
-    targets = np.concatenate([clip.targets(config, delay) for clip in taken])
+    targets = np.concatenate([clip.targets(config) for clip in taken])
     weights = np.concatenate(
         [np.full(len(clip.times), clip.weight * min(1.0, config.longest / len(clip.times))) for clip in taken]
     )
@@ -176,7 +175,6 @@ def out_of_fold(
     fold_of: Mapping[str, int],
     config: TreeConfig,
     *,
-    delay: float = 0.0,
     extra: Callable[[int], Sequence[RatedClip]] = lambda _fold: (),
     also: Callable[[int], Sequence[RatedClip]] = lambda _fold: (),
     seed: int = 0,
@@ -188,7 +186,6 @@ def out_of_fold(
         clips: The clips.
         fold_of: From a clip's name to its fold.
         config: How trees are grown.
-        delay: Seconds of look-ahead of this view.
         extra: More clips to learn from (composites) when a fold is scored.
         also: More clips to score with a fold: what was made of its clips.
         seed: Of the trees.
@@ -200,7 +197,7 @@ def out_of_fold(
     scores: dict[str, npt.NDArray[np.float64]] = {}
     for fold in sorted(set(fold_of.values())):
         others = [clip for clip in clips if fold_of[clip.name] != fold]
-        members = grow([*others, *extra(fold)], config, delay=delay, seed=seed, threads=threads)
+        members = grow([*others, *extra(fold)], config, seed=seed, threads=threads)
         for clip in [*(clip for clip in clips if fold_of[clip.name] == fold), *also(fold)]:
             predicted = [np.asarray(member.predict(clip.inputs, num_threads=threads)) for member in members]
             scores[clip.name] = np.mean(predicted, axis=0)

@@ -97,7 +97,7 @@ class Material:
     labels: LabelSet
     fold_of: dict[str, int]
     made: dict[int, list[Made]]
-    scores: dict[tuple[Judge, int], Scores] = field(default_factory=dict)  # by judge and delay
+    scores: dict[Judge, Scores] = field(default_factory=dict)
 
     def tested(self, fold: int) -> list[RatedClip]:
         """The composites to score with a fold."""
@@ -133,12 +133,14 @@ class Material:
         return replace(self, clips=[change(clip) for clip in self.clips], made=made, scores={})
 
 
-def gather(open_clips: Path, other_clips: Path, ratings: Path, work: Path) -> Material:
+def gather(open_clips: Path, other_clips: Sequence[Path], ratings: Sequence[Path], work: Path) -> Material:
     """The cues of all clips and composites."""
     work.mkdir(parents=True, exist_ok=True)
-    labels = read_labels(ratings)
-    licences = {**licences_in(open_clips), **licences_in(other_clips)}
-    files = {path.stem: path for folder in (open_clips, other_clips) for path in sorted(folder.iterdir())}
+    rated = {name: video for path in ratings for name, video in read_labels(path).videos.items()}
+    labels = LabelSet(rated, dataset="custom")
+    folders = (open_clips, *other_clips)
+    licences = {name: licence for folder in folders for name, licence in licences_in(folder).items()}
+    files = {path.stem: path for folder in folders for path in sorted(folder.iterdir())}
     clips = []
     for video in labels.videos.values():
         path = files[video.id]
@@ -154,13 +156,13 @@ def gather(open_clips: Path, other_clips: Path, ratings: Path, work: Path) -> Ma
             )
         )
     fold_of = folds_by_clip(clips, FOLDS, seed=0)
-    rated: dict[int, list[Path]] = {fold: [] for fold in range(FOLDS)}
+    shown: dict[int, list[Path]] = {fold: [] for fold in range(FOLDS)}
     for clip in clips:
         if clip.trainable:
-            rated[fold_of[clip.name]].append(files[clip.name])
+            shown[fold_of[clip.name]].append(files[clip.name])
     unrated = unrated_by_fold(open_clips, fold_of)
     made = {
-        fold: list(composites_of(fold, rated[fold], unrated[fold], labels, work)) for fold in range(FOLDS)
+        fold: list(composites_of(fold, shown[fold], unrated[fold], labels, work)) for fold in range(FOLDS)
     }
     return Material(clips, labels, fold_of, made)
 
@@ -188,11 +190,11 @@ def licences_in(folder: Path) -> dict[str, str]:
 
 
 def same_footage(name: str) -> str:
-    """One name for clips that share footage."""
+    """One name for clips that share footage or come from one repository."""
     for part in ("running_car", "MovieChat", "bunny", "bikes", "asl_gestures"):
         if part.lower() in name.lower():
             return "big buck bunny" if part in ("bunny", "bikes") else part
-    return name
+    return name.split("__")[0]
 
 
 def cues_of(

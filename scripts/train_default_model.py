@@ -1,13 +1,13 @@
 """Trains the learned default models and writes their weights: docs/model-card.md in one command.
 
-    python scripts/train_default_model.py --open DIR --other DIR --labels RATINGS.json --work DIR [--out DIR]
+    python scripts/train_default_model.py --open DIR --other DIR … --labels FILE … --work DIR [--out DIR]
 
 DIR holds the clips with their `clips.csv` (columns file, licence). The trees see only cues: errors of many
 horizons and motion. There are two judges. One learns events, from the ratings of all clips whose licence has
 no NC; the other learns changes, from composites of the same clips. The higher score of the two counts. Scores
-are cross-validated by clip, on real clips and on composites; a fold's composites are made of its clips alone,
-so no clip is on both sides. Cues and composites take long and are kept in `--work`; its folder out-of-fold
-gets the boundaries found out of fold, for the benchmarks.
+are cross-validated by source, on real clips and on composites; a fold's composites are made of its clips
+alone, so no clip is on both sides. Cues and composites take long and are kept in `--work`; its folder
+out-of-fold gets the boundaries found out of fold, for the benchmarks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ import numpy.typing as npt
 from boundary_trees import RatedClip, TreeConfig, grow, out_of_fold
 from default_model_material import (
     FOLDS,
-    FPS,
     GROUPS,
     Judge,
     Material,
@@ -45,8 +44,7 @@ from ongebd.lab.evaluation.comparison import compare
 TOLERANCES = (0.1, 0.25, 0.5, 1.0)
 SETTINGS: dict[str, float] = {"min_gap": 0.6, "max_run": 0.0, "rearm": 0.75}
 GRID = np.round(np.arange(0.16, 0.66, 0.02), 3)
-DELAYS = {"immediate": (0,), "half-second": (0, 6, 9)}
-LATENCY = {"immediate": 0, "half-second": 9}  # frames
+NAME = "immediate"
 EVENTS = Judge(config=TreeConfig(), ratings=True, composites={"distractors": 0.3})
 CHANGES = Judge(
     config=TreeConfig(rounds=300, leaves=15, rate=0.05, inputs=0.15),
@@ -63,10 +61,8 @@ def main() -> int:
     """Cues, folds, composites, scores, weights."""
     asker = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asker.add_argument("--open", type=Path, required=True, help="clips that may be learned from as they are")
-    asker.add_argument(
-        "--other", type=Path, required=True, help="clips of which cues and ratings may be used"
-    )
-    asker.add_argument("--labels", type=Path, required=True, help="the ratings")
+    asker.add_argument("--other", type=Path, nargs="+", required=True, help="clips to learn cues from only")
+    asker.add_argument("--labels", type=Path, nargs="+", required=True, help="the ratings")
     asker.add_argument("--work", type=Path, required=True, help="where cues and composites are kept")
     asker.add_argument("--out", type=Path, help="where the weights go, src/ongebd/estimator/weights, say")
     asker.add_argument("--open-only", action="store_true", help="learn from the clips of --open alone")
@@ -78,55 +74,40 @@ def main() -> int:
     if asked.ablate:
         ablate(material)
         return 0
-    for name, delays in DELAYS.items():
-        scores = cross_validate(material, JUDGES, delays)
-        clips, composites, threshold = report(name, material, scores, delays)
-        folder = asked.work / "out-of-fold"
-        folder.mkdir(exist_ok=True)
-        (folder / f"{name}.json").write_text(json.dumps(clips))
-        (folder / f"{name}-composites.json").write_text(json.dumps(composites))
-        table = sensitivities(threshold)
-        rates(material, scores, table)
-        if asked.out:
-            write(asked.out, name, material, delays, table)
+    scores = cross_validate(material, JUDGES)
+    clips, composites, threshold = report(NAME, material, scores)
+    folder = asked.work / "out-of-fold"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{NAME}.json").write_text(json.dumps(clips))
+    (folder / f"{NAME}-composites.json").write_text(json.dumps(composites))
+    table = sensitivities(threshold)
+    rates(material, scores, table)
+    if asked.out:
+        write(asked.out, material, table)
     return 0
 
 
-def cross_validate(material: Material, judges: Sequence[Judge], delays: Sequence[int]) -> Scores:
+def cross_validate(material: Material, judges: Sequence[Judge]) -> Scores:
     """Each frame's score by trees that saw neither its clip nor anything made of its fold's clips."""
-    views = []
-    for delay in delays:
-        scores = [out_of_fold_by(material, judge, delay) for judge in judges]
-        views.append({name: np.max([each[name] for each in scores], axis=0) for name in scores[0]})
-    return {name: at_each_frame([view[name] for view in views], delays) for name in views[0]}
+    scores = [out_of_fold_by(material, judge) for judge in judges]
+    return {name: np.max([each[name] for each in scores], axis=0) for name in scores[0]}
 
 
-def out_of_fold_by(material: Material, judge: Judge, delay: int) -> Scores:
+def out_of_fold_by(material: Material, judge: Judge) -> Scores:
     """The scores of one judge; kept, because they take long."""
-    if (judge, delay) not in material.scores:
-        material.scores[judge, delay] = {
+    if judge not in material.scores:
+        material.scores[judge] = {
             name: judge.handicapped(scores)
             for name, scores in out_of_fold(
                 judge.clips(material),
                 material.fold_of,
                 judge.config,
-                delay=delay / FPS,
                 extra=lambda fold: judge.made(material, without=fold),
                 also=material.scored_with,
                 threads=2,
             ).items()
         }
-    return material.scores[judge, delay]
-
-
-def at_each_frame(views: Sequence[npt.NDArray[np.float64]], delays: Sequence[int]) -> npt.NDArray[np.float64]:
-    """The mean of the views' scores of each frame; near the end, of those that have one."""
-    total, count = np.zeros(len(views[0])), np.zeros(len(views[0]))
-    for scores, delay in zip(views, delays, strict=True):
-        reach = max(len(scores) - delay, 0)
-        total[:reach] += scores[delay:]
-        count[:reach] += 1
-    return total / np.maximum(count, 1)
+    return material.scores[judge]
 
 
 def boundaries(
@@ -155,7 +136,7 @@ def detections(clips: Iterable[RatedClip], scores: Scores, threshold: float) -> 
 
 
 def report(
-    name: str, material: Material, scores: Scores, delays: Sequence[int]
+    name: str, material: Material, scores: Scores
 ) -> tuple[dict[str, list[float]], dict[str, list[float]], float]:
     """Print cross-validated figures, at the threshold that is best on the real clips of the other folds.
 
@@ -172,7 +153,7 @@ def report(
         taken |= {n: every[best][n] for n in material.labels.videos if n not in others}
         in_made |= detections(material.tested(fold), scores, best)
     best = max(every, key=lambda th: worth(material.labels, every[th]))
-    print(f"{name}, delays {tuple(delays)}: {line(score(material.labels, taken))}", end="")
+    print(f"{name}: {line(score(material.labels, taken))}", end="")
     print(f" (threshold {best}, the best on all: {line(score(material.labels, every[best]))})")
     labels = material.tested_labels()
     made = [clip for fold in material.made for clip in material.tested(fold)]
@@ -215,29 +196,22 @@ def rates(material: Material, scores: Scores, table: Sequence[tuple[float, float
         print(f"  sensitivity {sensitivity}: threshold {threshold}, {rate:.1f} a minute, {f1}")
 
 
-def write(
-    folder: Path, name: str, material: Material, delays: Sequence[int], table: Sequence[tuple[float, float]]
-) -> None:
+def write(folder: Path, material: Material, table: Sequence[tuple[float, float]]) -> None:
     """Grow the trees on everything, and write them."""
-    views = []
-    for delay in delays:
-        view = []
-        for judge in JUDGES:
-            clips = [*judge.clips(material), *judge.made(material)]
-            view.append([b.dump_model() for b in grow(clips, judge.config, delay=delay / FPS, threads=2)])
-        views.append(view)
+    judges = []
+    for judge in JUDGES:
+        clips = [*judge.clips(material), *judge.made(material)]
+        judges.append([booster.dump_model() for booster in grow(clips, judge.config, threads=2)])
     made = sum(map(len, material.made.values()))
     write_weights(
         folder,
-        name,
-        forest_from_lightgbm(views, [judge.handicap for judge in JUDGES]),
+        NAME,
+        forest_from_lightgbm(judges, [judge.handicap for judge in JUDGES]),
         what="boosted trees on errors of many horizons and on motion; see docs/model-card.md",
         trained_on=(
             f"boundaries of {sum(clip.trainable for clip in material.clips)} real clips rated by a"
             f" vision-language model, and {made} composites; see docs/model-card.md"
         ),
-        delays=delays,
-        latency=LATENCY[name],
         settings=SETTINGS,
         sensitivities=table,
     )
@@ -267,7 +241,7 @@ def ablate(material: Material) -> None:
         cases[f"without {group}"] = (without(material, group), JUDGES)
         cases[f"{group} alone"] = (without(material, *others), JUDGES)
     for name, (part, judges) in cases.items():
-        report(name, part, cross_validate(part, judges, (0,)), (0,))
+        report(name, part, cross_validate(part, judges))
 
 
 if __name__ == "__main__":

@@ -27,40 +27,34 @@ _OBJECTIVES = ("cross_entropy", "xentropy", "binary sigmoid:1")
 
 
 def forest_from_lightgbm(
-    views: Sequence[Sequence[Sequence[Mapping[str, Any]]]], handicaps: Sequence[float] | None = None
+    judges: Sequence[Sequence[Mapping[str, Any]]], handicaps: Sequence[float] | None = None
 ) -> Forest:
     """The trees of boosters as one forest.
 
     Args:
-        views: For each view its judges, for each judge its members, as returned by `Booster.dump_model()`.
-        handicaps: For each judge of a view, what to subtract from its members' log odds; default none.
+        judges: For each judge its members, as returned by `Booster.dump_model()`.
+        handicaps: For each judge, what to subtract from its members' log odds; default none.
 
     Returns:
-        A forest whose score in each view is the largest mean of a judge's members' predictions.
+        A forest whose score is the largest mean of a judge's members' predictions.
 
     Raises:
         ConfigError: A booster's predictions would differ from the forest's.
     """
-    judges = [(number, place, judge) for number, view in enumerate(views) for place, judge in enumerate(view)]
     members = [
         _with_handicap(_trees(dump), handicaps[place] if handicaps else 0.0)
-        for _, place, judge in judges
+        for place, judge in enumerate(judges)
         for dump in judge
     ]
-    return forest_of(
-        members,
-        judges=[number for number, (_, _, judge) in enumerate(judges) for _ in judge],
-        views=[number for number, _, _ in judges],
-    )
+    return forest_of(members, judges=[place for place, judge in enumerate(judges) for _ in judge])
 
 
-def forest_of(members: list[list[Tree]], *, judges: list[int], views: list[int]) -> Forest:
+def forest_of(members: list[list[Tree]], *, judges: list[int]) -> Forest:
     """A forest from single trees.
 
     Args:
         members: The trees of each, with nodes numbered from 0, the root first, children after their parent.
         judges: Of each member, its judge.
-        views: Of each judge, its view.
     """
     trees = [[np.asarray(column) for column in tree] for trees in members for tree in trees]
     if not trees:
@@ -78,7 +72,6 @@ def forest_of(members: list[list[Tree]], *, judges: list[int], views: list[int])
         roots.astype(np.int32),
         np.repeat(np.arange(len(members), dtype=np.int32), [len(trees) for trees in members]),
         np.array(judges, np.int32),
-        np.array(views, np.int32),
     )
 
 
@@ -107,8 +100,6 @@ def write_weights(
     *,
     what: str,
     trained_on: str,
-    delays: Sequence[int],
-    latency: int,
     settings: Mapping[str, float],
     sensitivities: Sequence[tuple[float, float]],
 ) -> LearnedModel:
@@ -120,27 +111,20 @@ def write_weights(
         forest: Its trees.
         what: A short description.
         trained_on: The data, in a few words.
-        delays: Of each view, in frames.
-        latency: Frames of future that a score waits for, at least the largest delay.
         settings: Of a stream: min_gap and max_run in seconds, rearm.
         sensitivities: (sensitivity, threshold), by rising sensitivity; 0.5, the default, must be among them.
 
     Raises:
-        ConfigError: The delays, the table or the trees don't fit together.
+        ConfigError: The table falls, or the trees look at other inputs.
     """
     names = CueStream.names
     inputs = (len(CONTEXT) + 1) * len(names)
-    if not delays or not 0 <= min(delays) <= max(delays) <= latency:
-        raise ConfigError(f"{name}: the delays must be from 0 to the latency, {latency}")
     sensitivity, threshold = np.array(sensitivities).reshape(-1, 2).T
     if len(sensitivity) < 2 or (np.diff(sensitivity) <= 0).any() or (np.diff(threshold) >= 0).any():
         raise ConfigError(f"{name}: thresholds must fall as the sensitivity rises")
     needed = int(forest.feature.max()) + 1
-    if forest.views != len(delays) or needed > inputs:
-        raise ConfigError(
-            f"{name}: trees with {forest.views} views of {needed} inputs, but {len(delays)} delays and"
-            f" {inputs} inputs"
-        )
+    if needed > inputs:
+        raise ConfigError(f"{name}: trees of {needed} inputs, but there are {inputs}")
     save_forest(folder / f"{name}.npz", forest)
     about = {
         "format": FORMAT,
@@ -152,14 +136,12 @@ def write_weights(
         "sha256": hashlib.sha256((folder / f"{name}.npz").read_bytes()).hexdigest(),
         "backbone": "efficientnet_lite0_whole",
         "fps": 24.0,
-        "latency": latency,
-        "delays": list(delays),
         "settings": dict(settings),
         "sensitivities": [list(pair) for pair in sensitivities],
         "parameters": parameter_count(forest),
         "trees": len(forest.root),
         "members": len(forest.judge),
-        "judges": len(forest.view),
+        "judges": int(forest.judge[-1]) + 1,
         "inputs": inputs,
         "cues": list(names),
     }

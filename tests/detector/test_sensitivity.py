@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ongebd import StreamConfig, load
 from ongebd.errors import ConfigError
 
-WINDOW_MEAN, IMMEDIATE, HALF_SECOND = load("window-mean"), load("immediate"), load("half-second")
+WINDOW_MEAN, IMMEDIATE = load("window-mean"), load("immediate")
 within = st.floats(0.001, 0.999)
 
 
@@ -19,13 +19,12 @@ within = st.floats(0.001, 0.999)
 def test_a_higher_sensitivity_never_raises_the_threshold(one, other):
     low, high = sorted((one, other))
     assert WINDOW_MEAN.configured(sensitivity=low).tau >= WINDOW_MEAN.configured(sensitivity=high).tau
-    for model in (IMMEDIATE, HALF_SECOND):
-        thresholds = [model.configured(sensitivity=s).threshold for s in (low, high)]
-        assert thresholds[0] >= thresholds[1] > 0
-        assert thresholds[0] < 1
+    thresholds = [IMMEDIATE.configured(sensitivity=s).threshold for s in (low, high)]
+    assert thresholds[0] >= thresholds[1] > 0
+    assert thresholds[0] < 1
 
 
-@pytest.mark.parametrize("name", ["window-mean", "persistence", "predictability", "immediate", "half-second"])
+@pytest.mark.parametrize("name", ["window-mean", "persistence", "predictability", "immediate"])
 def test_a_sensitivity_of_a_half_is_the_default(name):
     model = load(name)
     own, half = model.configured(), model.configured(sensitivity=0.5)
@@ -70,7 +69,7 @@ def test_a_set_value_overrides_a_default_of_the_other_knob():
             {"tau": 3},
             "^immediate doesn't use tau; its head, hysteresis, uses threshold, rearm$",
         ),
-        ("half-second", {"window": 3}, "half-second doesn't use window"),
+        ("immediate", {"window": 3}, "immediate doesn't use window"),
         ("immediate", {"head": "obd"}, "head obd needs tau, delta, warmup, min_std, min_error"),
         ("immediate", {"inliers_only": True}, "immediate doesn't use inliers_only"),
         ("window-mean", {"threshold": 0.9}, "its head, obd, uses tau, delta"),
@@ -90,7 +89,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(name, asked, message):
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["immediate", "half-second", "window-mean", "clock", "predictability"])
+@pytest.mark.parametrize("name", ["immediate", "window-mean", "clock", "predictability"])
 def test_a_streams_settings_can_be_reused(name):
     model = load(name)
     assert model.configured(model.configured()) == model.configured()

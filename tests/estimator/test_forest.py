@@ -28,20 +28,22 @@ def grown(rng: np.random.Generator, leaves: int) -> tuple[list[float], ...]:
     return tuple(map(list, zip(*nodes, strict=True)))
 
 
-def forest(seed: int = 0, members: int = 4, views: int = 2, judges: int = 1) -> Forest:
-    """So many members, shared out among the judges of each view; at least one for each."""
-    members = max(members, views * judges)
+def forest(seed: int = 0, members: int = 4, judges: int = 2, leaves: int = 8) -> Forest:
+    """So many members, shared out among the judges; at least one for each."""
+    members = max(members, judges)
     rng = np.random.default_rng(seed)
-    trees = [[grown(rng, int(rng.integers(1, 9))) for _ in range(rng.integers(1, 5))] for _ in range(members)]
+    trees = [
+        [grown(rng, int(rng.integers(1, leaves + 1))) for _ in range(rng.integers(1, 5))]
+        for _ in range(members)
+    ]
     return forest_of(
         trees,
-        judges=sorted(i % (views * judges) for i in range(members)),
-        views=[view for view in range(views) for _ in range(judges)],
+        judges=sorted(i % judges for i in range(members)),
     )
 
 
-def walked(trees: Forest, x: np.ndarray) -> list[float]:
-    """The views' scores of one row, tree by tree."""
+def walked(trees: Forest, x: np.ndarray) -> float:
+    """The score of one row, tree by tree."""
     sums = np.zeros(len(trees.judge))
     for root, member in zip(trees.root, trees.member, strict=True):
         at = root
@@ -49,24 +51,18 @@ def walked(trees: Forest, x: np.ndarray) -> list[float]:
             at = trees.left[at] if x[trees.feature[at]] <= trees.threshold[at] else trees.right[at]
         sums[member] += trees.value[at]
     chances = 1 / (1 + np.exp(-sums))
-    of_judges = [chances[trees.judge == judge].mean() for judge in range(len(trees.view))]
-    return [
-        max(s for s, of in zip(of_judges, trees.view, strict=True) if of == view)
-        for view in range(trees.views)
-    ]
+    return max(chances[trees.judge == judge].mean() for judge in set(trees.judge))
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 1000), st.integers(1, 9), st.integers(1, 6), st.integers(1, 3), st.integers(1, 2))
-def test_all_trees_together_score_like_each_alone(seed, members, count, views, judges):
-    trees = forest(seed, members, views, judges)
+@given(st.integers(0, 1000), st.integers(1, 9), st.integers(1, 6), st.integers(1, 3), st.integers(1, 32))
+def test_all_trees_together_score_like_each_alone(seed, members, count, judges, leaves):
+    trees = forest(seed, members, judges, leaves)
     x = np.random.default_rng(seed).normal(size=(count, INPUTS)).astype(np.float32)
     scores = trees.scores(x)
     np.testing.assert_allclose(scores, [walked(trees, row) for row in x], rtol=1e-12)
     for row, score in zip(x, scores, strict=True):
-        np.testing.assert_array_equal(
-            trees.scores(row[None])[0], score, "a row doesn't depend on the others, to the bit"
-        )
+        assert trees.scores(row[None]) == [score], "a row doesn't depend on the others, to the bit"
 
 
 @given(st.floats(-(2.0**99), 2.0**99), st.floats(-(2.0**99), 2.0**99, width=32), st.integers(-1, 1))
@@ -121,20 +117,23 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path):
         ({"value": np.float64([0, 1])}, "the arrays don't fit"),
         ({"member": np.int32([1])}, "the groups don't fit"),
         ({"judge": np.int32([1])}, "the groups don't fit"),
-        (
-            {"root": np.int32([0] * 3), "member": np.int32([0, 1, 2]), "judge": np.int32([0, 1, 2])}
-            | {"view": np.int32([0, 0, 1])},
-            "different numbers of judges",
-        ),
+        ({"judge": np.int32([0, 1])}, "the groups don't fit"),
+        ({"root": np.int32([0, 0]), "member": np.int32([0, 0])}, "two walks meet"),
+        ({"left": np.int32([2, 1, 2])}, "two walks meet"),
     ],
 )
 def test_arrays_that_do_not_make_trees_are_refused(change, message):
     one = ([0, 0, 0], [0.5, np.inf, np.inf], [1, 1, 2], [2, 1, 2], [0.0, -1.0, 3.0])
-    stump = forest_of([[one]], judges=[0], views=[0])
+    stump = forest_of([[one]], judges=[0])
     with pytest.raises(ConfigError, match=message):
         replace(stump, **change)
 
 
 def test_parameters_are_counted():
     tree = grown(np.random.default_rng(0), 5)
-    assert parameter_count(forest_of([[tree], [tree]], judges=[0, 0], views=[0])) == 2 * (2 * 4 + 5)
+    assert parameter_count(forest_of([[tree], [tree]], judges=[0, 0])) == 2 * (2 * 4 + 5)
+
+
+def test_a_tree_of_too_many_leaves_is_refused():
+    with pytest.raises(ConfigError, match="one has 33 leaves; at most 32 are supported"):
+        forest_of([[grown(np.random.default_rng(0), 33)]], judges=[0])

@@ -1,4 +1,4 @@
-"""A learned method at work: views that look ahead, the end of a stream, files that do not fit."""
+"""A learned method at work, and files that do not fit."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tree_weights import forest_of, parameter_count, save_forest, write_weights
 
 import ongebd
@@ -32,15 +30,12 @@ def stump(feature: int, threshold: float, low: float, high: float):
     return ([feature, 0, 0], [threshold, np.inf, np.inf], [1, 1, 2], [2, 1, 2], [0.0, low, high])
 
 
-def model(delays: tuple[int, ...], latency: int) -> LearnedModel:
-    """Views that look at one cue each: the error to the frame before."""
-    forest = forest_of(
-        [[stump(0, 0.01 * (i + 1), -2.0, 1.0 + i)] for i in range(len(delays))],
-        judges=[*range(len(delays))],
-        views=[*range(len(delays))],
+def model() -> LearnedModel:
+    """It looks at one cue: the error to the frame before."""
+    return LearnedModel(
+        replace(learned_facts("immediate"), name="test"),
+        forest_of([[stump(0, 0.01, -2.0, 1.0)]], judges=[0]),
     )
-    facts = replace(learned_facts("immediate"), name="test", delays=delays, latency=latency)
-    return LearnedModel(facts, forest)
 
 
 def stream(count: int, seed: int = 0) -> np.ndarray:
@@ -52,53 +47,19 @@ def stream(count: int, seed: int = 0) -> np.ndarray:
 
 def all_scores(scorer: LearnedScorer, features: np.ndarray) -> list[float | None]:
     """One for each frame, in order."""
-    updates = [scorer.update(feature, n / 24) for n, feature in enumerate(features)]
-    return updates[scorer.latency :] + list(scorer.flush())
+    return [scorer.update(feature, n / 24) for n, feature in enumerate(features)]
 
 
-def by_hand(chosen: LearnedModel, features: np.ndarray) -> list[float | None]:
-    """The plain rule: the mean of the views' scores of a frame, each at its time."""
+def test_the_first_frames_have_no_score_and_others_that_of_the_trees():
+    chosen, features = model(), stream(30)
     cues, context = CueStream(DIM), Context(len(CueStream.names))
-    of_views = chosen.forest.scores(np.stack([context.update(cues.update(row)) for row in features]))
-    scores: list[float | None] = []
-    for frame in range(len(features)):
-        known = [
-            of_views[frame + delay, view]
-            for view, delay in enumerate(chosen.facts.delays)
-            if frame + delay < len(features)
-        ]
-        scores.append(float(sum(known) / len(known)) if known and frame >= COLD else None)
-    return scores
-
-
-@settings(max_examples=25)
-@given(
-    st.sampled_from([((0,), 0), ((0, 3), 3), ((2, 5), 6), ((4,), 4), ((0, 6, 9), 12)]),
-    st.integers(1, 40),
-    st.integers(0, 99),
-)
-def test_a_score_is_the_mean_of_all_views_of_a_frame(shape, count, seed):
-    chosen, features = model(*shape), stream(count, seed)
-    assert all_scores(LearnedScorer(chosen, DIM), features) == by_hand(chosen, features)
-
-
-def test_the_end_of_a_stream_is_scored_by_the_views_known_so_far():
-    chosen, longer = model((0, 6), 6), stream(36)
-    features = longer[:30]
-    whole, ended = by_hand(chosen, longer), all_scores(LearnedScorer(chosen, DIM), features)
-    assert ended[:24] == whole[:24]
-    first_view = by_hand(model((0,), 0), features)
-    assert ended[24:] == first_view[24:]
-    assert all_scores(LearnedScorer(model((6,), 6), DIM), features)[24:] == [None] * 6, "no view has a score"
-
-
-def test_the_first_frames_have_no_score():
-    assert all_scores(LearnedScorer(model((0,), 0), DIM), stream(12))[:COLD] == [None] * COLD
-    assert all_scores(LearnedScorer(model((0, 3), 3), DIM), stream(2)) == [None, None]
+    inputs = np.stack([context.update(cues.update(row)) for row in features])
+    scores = all_scores(LearnedScorer(chosen, DIM), features)
+    assert scores == [None] * COLD + chosen.forest.scores(inputs)[COLD:].tolist()
 
 
 def test_streams_share_only_the_model_and_reset_forgets():
-    chosen = model((0, 3), 3)
+    chosen = model()
     one, two = LearnedScorer(chosen, DIM), LearnedScorer(chosen, DIM)
     features, others = stream(30, 1), stream(30, 2)
     mixed = [(one.update(a, 0.0), two.update(b, 0.0)) for a, b in zip(features, others, strict=True)]
@@ -108,18 +69,16 @@ def test_streams_share_only_the_model_and_reset_forgets():
     assert [one.update(feature, 0.0) for feature in others] == [b for _, b in mixed]
 
 
-@pytest.mark.parametrize("name", ["immediate", "half-second"])
-def test_the_weights_in_the_package_fit_their_description(name):
+def test_the_weights_in_the_package_fit_their_description():
+    name = "immediate"
     loaded = learned_model(name)
     assert loaded is learned_model(name)
     assert loaded.facts == learned_facts(name)
     assert loaded.facts.parameters == parameter_count(loaded.forest)
-    assert loaded.facts.latency <= 12, "half a second"
-    assert (loaded.facts.latency == 0) == (name == "immediate")
     assert 0.5 in [sensitivity for sensitivity, _ in loaded.facts.sensitivities]
     scorer = LearnedScorer(loaded, 1280 + 56 * 56)
     assert scorer.state_bytes <= 350_000
-    assert (scorer.name, scorer.latency) == (name, loaded.facts.latency)
+    assert (scorer.name, scorer.latency) == (name, 0)
 
 
 def test_a_threshold_lies_on_a_line_between_those_of_the_table():
@@ -139,12 +98,10 @@ def write(folder, **changes):
     about = {
         "what": "a test",
         "trained_on": "nothing",
-        "delays": [0, 3],
-        "latency": 3,
         "settings": {"min_gap": 0.5, "max_run": 0.0, "rearm": 0.7},
         "sensitivities": TABLE,
     }
-    return write_weights(folder, "mine", model((0, 3), 3).forest, **about | changes)
+    return write_weights(folder, "mine", model().forest, **about | changes)
 
 
 @pytest.fixture
@@ -155,7 +112,8 @@ def written(tmp_path):
 def test_weights_are_read_as_they_were_written(written, tmp_path):
     assert LearnedModel.read(tmp_path, "mine").facts == written.facts
     assert written.facts.settings == {"min_gap": 0.5, "max_run": 0.0, "rearm": 0.7}
-    assert all_scores(LearnedScorer(written, DIM), stream(20)) == by_hand(model((0, 3), 3), stream(20))
+    scores = [all_scores(LearnedScorer(one, DIM), stream(20)) for one in (written, model())]
+    assert scores[0] == scores[1]
 
 
 @pytest.mark.parametrize(
@@ -177,8 +135,6 @@ def test_a_description_that_does_not_fit_is_refused(written, tmp_path, change, m
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"delays": [0, 4]}, "delays must be from 0 to the latency"),
-        ({"delays": [0]}, "trees with 2 views"),
         ({"sensitivities": [[0.1, 0.2], [0.5, 0.4]]}, "thresholds must fall"),
         ({"sensitivities": []}, "thresholds must fall"),
     ],

@@ -56,10 +56,8 @@ def seen_by_a_stream(film: Path, model: Any, **settings: Any) -> dict[float, flo
     [
         ("window-mean", {}, True),  # online, with runs
         ("window-mean", {"max_run": 0.0}, True),
-        ("half-second", {}, True),  # looks ahead; an onset decides
-        ("half-second", {"max_run": 1.0}, True),  # looks ahead, with runs
-        ("predictability", {}, True),
-        ("predictability", {"max_run": 0.0}, True),
+        ("predictability", {}, True),  # looks ahead, with runs
+        ("predictability", {"max_run": 0.0}, True),  # looks ahead; an onset decides
     ],
 )
 def test_a_record_says_when_an_onset_was_known_exactly_or_not_at_all(

@@ -39,12 +39,12 @@ def train(lightgbm, seed: int, objective: str = "cross_entropy"):
 def test_the_scores_are_lightgbms_predictions(lightgbm, objective):
     boosters = [train(lightgbm, seed, objective) for seed in range(3)]
     dumps = [booster.dump_model() for booster in boosters]
-    forest = forest_from_lightgbm([[dumps[:2]], [[dumps[2]]]])
+    forest = forest_from_lightgbm([dumps[:2], [dumps[2]]])
     x = inputs(2000, seed=9)
     thresholds = np.unique(forest.threshold[np.isfinite(forest.threshold)])
     x[: len(thresholds), 0] = thresholds[:2000]  # on the very edge of splits
     predicted = [b.predict(x) for b in boosters]
-    expected = np.stack([(predicted[0] + predicted[1]) / 2, predicted[2]], axis=1)
+    expected = np.maximum((predicted[0] + predicted[1]) / 2, predicted[2])
     np.testing.assert_allclose(forest.scores(x), expected, atol=1e-6)
     assert forest.depth > 1
 
@@ -56,8 +56,8 @@ def test_of_two_judges_the_one_that_sees_more_is_believed_and_a_handicap_comes_o
     first, second, third = (booster.predict(x) for booster in boosters)
     odds = third / (1 - third) / np.exp(0.7)
     expected = np.maximum((first + second) / 2, odds / (1 + odds))
-    forest = forest_from_lightgbm([[dumps[:2], dumps[2:]]], [0.0, 0.7])
-    np.testing.assert_allclose(forest.scores(x)[:, 0], expected, atol=1e-6)
+    forest = forest_from_lightgbm([dumps[:2], dumps[2:]], [0.0, 0.7])
+    np.testing.assert_allclose(forest.scores(x), expected, atol=1e-6)
     assert 0 < (expected > (first + second) / 2).mean() < 1, "each has its say"
 
 
@@ -69,10 +69,10 @@ def test_boosters_that_would_be_read_wrong_are_refused(lightgbm):
         ({"num_tree_per_iteration": 3}, "several classes"),
     ):
         with pytest.raises(ConfigError, match=message):
-            forest_from_lightgbm([[[{**dump, **change}]]])
+            forest_from_lightgbm([[{**dump, **change}]])
     categorical = copy.deepcopy(dump)
     categorical["tree_info"][0]["tree_structure"]["decision_type"] = "=="
     with pytest.raises(ConfigError, match="a split by =="):
-        forest_from_lightgbm([[[categorical]]])
+        forest_from_lightgbm([[categorical]])
     with pytest.raises(ConfigError, match="there are none"):
         forest_from_lightgbm([])

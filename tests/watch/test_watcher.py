@@ -169,7 +169,7 @@ def test_watching_a_file_finds_what_detect_finds(light_model, make_video, make_s
 def test_a_boundary_seen_while_its_frame_stays_is_told_with_its_picture(make_video, make_scene, tmp_path):
     pictures = [make_scene(n, 96, 64) for n in (0, 1, 2, 2)]
     path = make_video(tmp_path / "slides.mkv", pictures, rate=1, pts=[0, 4, 8, 12], options={"g": "1"})
-    watcher = Watcher([str(path)], model=ongebd.load("half-second"))
+    watcher = Watcher([str(path)], model=ongebd.load("immediate"))
     with watcher.hub.subscribe(Found) as told, watcher:
         assert watcher.join(20)
     found = [record for record in everything(told) if isinstance(record, Found)]

@@ -215,10 +215,7 @@ class Recipe:
     trained_on: str | None = None
 
 
-LEARNED = {
-    "immediate": "learned, on errors of many horizons and motion; no look-ahead",
-    "half-second": "like immediate, with a look-ahead of 0.375 s",
-}
+LEARNED = {"immediate": "learned, on errors of many horizons and motion; no look-ahead"}
 """The learned models by name, with their summaries. Their weights are in the package."""
 
 
@@ -240,7 +237,6 @@ def learned_recipe(name: str) -> Recipe:
         ),
         backbone_name=facts.backbone,
         threshold_at=facts.threshold,
-        latency=facts.latency,
         parameters=facts.parameters,
         licence=facts.licence,
         trained_on=facts.trained_on,

@@ -1,12 +1,11 @@
-"""Ensembles of boosted trees, as arrays: read without pickle, walked level by level, all trees together."""
+"""Ensembles of boosted trees, as arrays: read without pickle, asked all together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +17,18 @@ Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 Tree = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 """Feature, threshold, left, right and value of each node of one tree."""
+MOST_LEAVES = 32
+"""Of a tree."""
 _FLOATS = {"threshold": np.float32, "value": np.float64}  # all other arrays are int32
 
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Boosted trees in three layers of groups. It keeps no state.
+    """Boosted trees in two layers of groups. It keeps no state.
 
     The trees of a *member* are summed, and the sum goes through a sigmoid; the members of a *judge* are
-    averaged. A *view*, one for each delay, takes the largest score of its judges: where one knows events and
-    another changes of the picture, either may call.
+    averaged. The largest score of the judges counts: where one knows events and another changes of the
+    picture, either may call.
 
     An inner node sends x to its left child where x[feature] ≤ threshold, else to its right child. A leaf is
     its own child on both sides and has an infinite threshold, so a walk may go on for ever.
@@ -41,7 +42,6 @@ class Forest:
         root: Of each tree, its first node; (trees,).
         member: Of each tree, its member, ascending from 0; (trees,).
         judge: Of each member, its judge, ascending from 0; (members,).
-        view: Of each judge, its view, ascending from 0; (judges,). All views have the same number of judges.
     """
 
     feature: Ints
@@ -52,18 +52,16 @@ class Forest:
     root: Ints
     member: Ints
     judge: Ints
-    view: Ints
 
     def __post_init__(self) -> None:
         nodes, own = len(self.feature), np.arange(len(self.feature))
         sizes = {len(array) for array in (self.threshold, self.left, self.right, self.value)}
-        groups = (self.root, self.member, self.judge, self.view)
+        groups = (self.root, self.member, self.judge)
         if sizes != {nodes} or not all(map(len, groups)) or len(self.root) != len(self.member):
             raise ConfigError("trees: the arrays don't fit together")
-        if any(above.max() >= len(below) for above, below in pairwise(groups[1:])):
+        gaps = any(set(np.diff(of, prepend=-1).tolist()) - {0, 1} for of in groups[1:])
+        if gaps or self.member[-1] + 1 != len(self.judge):
             raise ConfigError("trees: the groups don't fit together")
-        if len(set(np.bincount(self.view).tolist())) != 1:
-            raise ConfigError("trees: the views have different numbers of judges")
         if not np.isfinite(self.value).all() or self.feature.min() < 0:
             raise ConfigError("trees: a value isn't finite, or a feature is below 0")
         inner = ~self._is_leaf
@@ -71,43 +69,37 @@ class Forest:
         reached = np.concatenate([self.root, children.ravel()])
         if (children <= own)[:, inner].any() or reached.min() < 0 or reached.max() >= nodes:
             raise ConfigError("trees: a walk reaches no leaf")
+        if np.bincount(np.concatenate([self.root, children[:, inner].ravel()])).max() > 1:
+            raise ConfigError("trees: two walks meet")
+        if (most := int(self._leaves[self.root].max())) > MOST_LEAVES:
+            raise ConfigError(f"trees: one has {most} leaves; at most {MOST_LEAVES} are supported")
 
     @property
-    def views(self) -> int:
-        """How many views there are."""
-        return int(self.view[-1]) + 1
-
-    @cached_property
     def depth(self) -> int:
         """Steps from a root to the farthest leaf."""
-        steps, nodes = 0, self.root
-        while len(nodes := np.unique(nodes[~self._is_leaf[nodes]])):
-            nodes = np.concatenate([self.left[nodes], self.right[nodes]])
-            steps += 1
-        return steps
+        return len(self._levels) - 1
 
     def scores(self, x: Floats) -> Doubles:
-        """The scores of all views.
+        """The scores: of each row, the largest of the judges'.
+
+        A node that sends x to the right rules out the leaves under its left child. The first leaf of a tree
+        that none of its nodes rules out is the one that x reaches.
 
         Args:
             x: float32, finite, (N, F) with F above every number in `feature`.
 
         Returns:
-            (N, views), each in [0, 1]. A row does not depend on the others, to the bit.
+            (N,), each in [0, 1]. A row does not depend on the others, to the bit.
         """
-        children, begin_members, begin_judges, per_judge = self._walk
-        above = x.take(self.feature, axis=1) > self.threshold  # (N, nodes), each node asked once
-        count, nodes = above.shape
-        above = above.reshape(-1)
-        rows = np.arange(count, dtype=np.intp)[:, None] * nodes
-        at = np.broadcast_to(self.root.astype(np.intp), (count, len(self.root)))
-        for _ in range(self.depth):
-            at = children.take(2 * at + above.take(at + rows))
-        sums = np.add.reduceat(self.value.take(at), begin_members, axis=1)  # (N, members)
+        nodes = self._nodes
+        ruled_out = (x.take(nodes.feature, axis=1) > nodes.threshold) * nodes.under_left  # (N, nodes)
+        left = ~np.bitwise_or.reduceat(ruled_out, nodes.begin, axis=1)  # (N, trees)
+        leaf = np.frexp((left & -left).astype(np.float64))[1] - 1  # the number of the lowest bit
+        sums = np.add.reduceat(nodes.value.take(nodes.first_leaf + leaf), nodes.members, axis=1)
         with np.errstate(over="ignore"):  # 1 / inf is 0, which is right
             chances = 1.0 / (1.0 + np.exp(-sums))
-        judged = np.add.reduceat(chances, begin_judges, axis=1) / per_judge
-        return np.asarray(judged.reshape(count, self.views, -1).max(axis=2))
+        judged = np.add.reduceat(chances, nodes.judges, axis=1) / nodes.of_judge
+        return np.asarray(judged.max(axis=1))
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -129,9 +121,61 @@ class Forest:
         return np.asarray((self.left == own) & (self.right == own))
 
     @cached_property
-    def _walk(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp], Doubles]:
-        """Children as left, right, left, …; where members and judges begin; the members of each judge."""
-        children = np.stack([self.left, self.right], axis=1).reshape(-1).astype(np.intp)
-        begin_members = np.flatnonzero(np.diff(self.member, prepend=-1))
-        begin_judges = np.flatnonzero(np.diff(self.judge, prepend=-1))
-        return children, begin_members, begin_judges, np.bincount(self.judge).astype(np.float64)
+    def _levels(self) -> list[Ints]:
+        """The nodes that are so many steps from their root."""
+        levels = [self.root]
+        while len(inner := levels[-1][~self._is_leaf[levels[-1]]]):
+            levels.append(np.concatenate([self.left[inner], self.right[inner]]))
+        return levels
+
+    @cached_property
+    def _leaves(self) -> Ints:
+        """How many leaves are under each node."""
+        leaves = self._is_leaf.astype(np.int32)
+        for level in self._levels[::-1]:
+            inner = level[~self._is_leaf[level]]
+            leaves[inner] = leaves[self.left[inner]] + leaves[self.right[inner]]
+        return leaves
+
+    @cached_property
+    def _nodes(self) -> _Nodes:
+        tree, before = np.full(len(self.left), -1), np.zeros(len(self.left), np.int64)  # leaves to the left
+        tree[self.root] = np.arange(len(self.root))
+        for level in self._levels:
+            inner = level[~self._is_leaf[level]]
+            left, right = self.left[inner], self.right[inner]
+            tree[left] = tree[right] = tree[inner]
+            before[left], before[right] = before[inner], before[inner] + self._leaves[left]
+        of_tree = self._leaves[self.root]
+        first_leaf = np.cumsum(of_tree) - of_tree
+        leaf, value = self._is_leaf & (tree >= 0), np.zeros(of_tree.sum())
+        value[first_leaf[tree[leaf]] + before[leaf]] = self.value[leaf]
+        asked = ~leaf & (tree >= 0)
+        asked[self.root] = True  # a tree of one leaf has one node, which rules nothing out
+        node = np.flatnonzero(asked)[np.argsort(tree[asked], kind="stable")]
+        under = np.where(self._is_leaf[node], 0, self._leaves[self.left[node]])
+        return _Nodes(
+            self.feature[node].astype(np.intp),
+            self.threshold[node],
+            (((1 << under) - 1) << before[node]).astype(np.uint32),
+            np.flatnonzero(np.diff(tree[node], prepend=-1)),
+            first_leaf,
+            value,
+            np.flatnonzero(np.diff(self.member, prepend=-1)),
+            np.flatnonzero(np.diff(self.judge, prepend=-1)),
+            np.bincount(self.judge).astype(np.float64),
+        )
+
+
+class _Nodes(NamedTuple):
+    """The nodes that are asked, tree by tree; `scores` says what for."""
+
+    feature: npt.NDArray[np.intp]
+    threshold: Floats
+    under_left: npt.NDArray[np.uint32]  # bit i: whether the tree's leaf i is under the left child
+    begin: npt.NDArray[np.intp]  # of each tree
+    first_leaf: npt.NDArray[np.int64]  # of each tree, in `value`
+    value: Doubles  # of the leaves, from left to right
+    members: npt.NDArray[np.intp]  # where each begins, in the trees
+    judges: npt.NDArray[np.intp]  # where each begins, in the members
+    of_judge: Doubles  # how many members it has

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from ongebd.errors import ConfigError, os_errors
 from ongebd.estimator.cues import CONTEXT, LUMA_DIM, Context, CueStream
@@ -44,8 +42,6 @@ class LearnedFacts:
         name: The model's.
         backbone: The name of the backbone whose features it looks at.
         fps: Frames a second that it was trained for.
-        latency: Frames of future that a score waits for.
-        delays: The trees of delay d say, at frame t, how like a boundary frame t − d is.
         settings: Of a stream: min_gap, max_run and rearm.
         sensitivities: (sensitivity, threshold), by rising sensitivity and falling threshold.
         parameters: Numbers that were learned.
@@ -57,8 +53,6 @@ class LearnedFacts:
     name: str
     backbone: str
     fps: float
-    latency: int
-    delays: Sequence[int]
     settings: dict[str, Any]
     sensitivities: Sequence[tuple[float, float]]
     parameters: int
@@ -120,63 +114,8 @@ def learned_model(name: str) -> LearnedModel:
     return LearnedModel.read(_WEIGHTS, name)
 
 
-class DelayedScores:
-    """Joins scores of several delays into one score for each frame of a stream.
-
-    At frame t the score of delay d says how like a boundary frame t − d is. A frame's score is the mean over
-    all delays, so it is known `latency` frames later. Where the stream ends first, it is the mean over the
-    delays that have passed, if any has.
-
-    Args:
-        delays: In frames.
-        latency: Frames of future that a score waits for; no delay is longer.
-        cold: How many frames at the start have no score.
-    """
-
-    def __init__(self, delays: Sequence[int], latency: int, cold: int = COLD) -> None:
-        self.delays = tuple(delays)
-        self.latency = latency
-        self._cold = cold
-        self._recent: deque[Sequence[float] | npt.NDArray[np.float64]] = deque(maxlen=latency + 1)
-        self._least: deque[float] = deque(maxlen=latency + 1)
-        self.state_bytes = 8 * len(self.delays) * (latency + 1)
-        self._seen = 0
-
-    def add(self, scores: Sequence[float] | npt.NDArray[np.float64], least: float = 0.0) -> float | None:
-        """Take the next frame's score of each delay; the score of the frame `latency` before, if any.
-
-        The next frame's score will be `least` at least.
-        """
-        self._recent.append(scores)
-        self._least.append(least)
-        self._seen += 1
-        return self._score_of(self._seen - 1 - self.latency)
-
-    def flush(self) -> list[float | None]:
-        """The scores of the last `latency` frames, or of those that there were, from what is known now."""
-        return [self._score_of(frame) for frame in range(max(0, self._seen - self.latency), self._seen)]
-
-    def reset(self) -> None:
-        """Forget everything."""
-        self._recent.clear()
-        self._least.clear()
-        self._seen = 0
-
-    def _score_of(self, frame: int) -> float | None:
-        """The mean of what is known of a frame, counted from 0."""
-        if frame < self._cold:
-            return None
-        oldest = self._seen - len(self._recent)
-        known = [
-            self._recent[frame + delay - oldest][place]
-            for place, delay in enumerate(self.delays)
-            if frame + delay < self._seen
-        ]
-        return max(float(sum(known) / len(known)), self._least[frame - oldest]) if known else None
-
-
 class LearnedScorer:
-    """Scores the frames of one stream (`ongebd.detector.detector.Scorer`); see `DelayedScores`.
+    """Scores the frames of one stream (`ongebd.detector.detector.Scorer`).
 
     Args:
         model: With its weights; shared.
@@ -186,21 +125,22 @@ class LearnedScorer:
         change: The error of the last frame against the one a second before it.
     """
 
+    latency = 0
+
     def __init__(self, model: LearnedModel, dim: int) -> None:
         self.model = model
         self.name = model.facts.name
-        self.latency = model.facts.latency
         self.change = 0.0
         self._cues = CueStream(dim)
         self._context = Context(len(self._cues.names))
-        self._scores = DelayedScores(model.facts.delays, self.latency)
-        self.state_bytes = sum(part.state_bytes for part in (self._cues, self._context, self._scores))
+        self.state_bytes = self._cues.state_bytes + self._context.state_bytes
+        self._seen = 0
         self._time: float | None = None  # of the last frame
         self._level: float | None = None  # of the last picture's luma, if it was flat
         self._still, self._repeated = 0, False
 
     def update(self, feature: Feature, time: float) -> float | None:
-        """Take the next frame's feature (D,); the score of the frame `latency` before it, if it has one.
+        """Take the next frame's feature (D,); its score, if it has one.
 
         A frame with the time of the one before it is that one, which stays.
         """
@@ -208,8 +148,11 @@ class LearnedScorer:
         self.change = float(cues[CHANGE])
         least = JUMP * self._jump(float(cues[0]), feature[-LUMA_DIM:], repeated=time == self._time)
         self._time = time
-        scores = self.model.forest.scores(self._context.update(cues)[np.newaxis])[0]
-        return self._scores.add(scores, min(least, 1.0))
+        inputs = self._context.update(cues)
+        self._seen += 1
+        if self._seen <= COLD:
+            return None
+        return max(float(self.model.forest.scores(inputs[np.newaxis])[0]), min(least, 1.0))
 
     @property
     def cut(self) -> bool:
@@ -217,14 +160,13 @@ class LearnedScorer:
         return self._cues.cut
 
     def flush(self) -> list[float | None]:
-        """The scores of the last `latency` frames, or of those that there were."""
-        return self._scores.flush()
+        """No score is late."""
+        return []
 
     def reset(self) -> None:
         """Forget everything."""
         self._cues.reset()
         self._context.reset()
-        self._scores.reset()
         self._forget()
 
     def _jump(self, change: float, luma: Feature, *, repeated: bool) -> float:
@@ -245,4 +187,5 @@ class LearnedScorer:
 
     def _forget(self) -> None:
         self._time = self._level = None
+        self._seen = 0
         self._still, self._repeated = 0, False

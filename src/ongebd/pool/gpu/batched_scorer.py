@@ -27,9 +27,6 @@ class BatchedScorer:
         empty: The state of one stream before its first frame, (1, …) each.
         compiles: Whether `torch.compile` can take `step` and `prepare`; it can't take cuDNN's recurrent
             layers.
-        delays: Of a method whose score is joined from V views: for each, the d for which it speaks at frame t
-            of frame t − d. Otherwise empty.
-        latency: Frames of future that such a score waits for.
         cuts: Whether `step` gives two more columns: 1 where a hard cut lies before the frame, else 0; and the
             error against a second ago.
     """
@@ -37,8 +34,6 @@ class BatchedScorer:
     name: str
     empty: Rows
     compiles = True
-    delays: tuple[int, ...] = ()
-    latency = 0
     cuts = False
 
     def prepare(self, state: Rows) -> Rows:
@@ -55,8 +50,8 @@ class BatchedScorer:
             seen: Frames of each stream before this one, (B,), int64.
 
         Returns:
-            The scores, (B,), or what each view says, (B, V), any float type; whether each frame has one,
-            (B,), bool; and the new state.
+            The scores, (B,), or with those columns, (B, 3), any float type; whether each frame has one, (B,),
+            bool; and the new state.
         """
         raise NotImplementedError
 

@@ -109,7 +109,7 @@ class Engine:
         self.spare = slots  # the slot of rows that only fill a bucket
         self._network, self._scorer = network, scorer
         most = self.buckets[-1]
-        columns = len(VERDICT) + max(0, len(scorer.delays) - 1) + 2 * scorer.cuts
+        columns = len(VERDICT) + 2 * scorer.cuts
         self.state = SlotState.new(scorer, slots + 1, delta, device)
         control_bytes, picture_bytes = most * len(CONTROL) * 8, 3 * backbone.input_size**2
         self.uploaded = torch.zeros(control_bytes + most * picture_bytes, dtype=torch.uint8, device=device)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ongebd.estimator.cues import LUMA_DIM, CueStream
 from ongebd.estimator.forest import Forest
-from ongebd.estimator.learned import CHANGE, LearnedModel
+from ongebd.estimator.learned import CHANGE, COLD, LearnedModel
 from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows, Scored
 from ongebd.pool.gpu.cues import BatchedAppearance, BatchedContext, BatchedCuts, BatchedMotion
 
@@ -16,8 +16,8 @@ from ongebd.pool.gpu.cues import BatchedAppearance, BatchedContext, BatchedCuts,
 class BatchedLearned(BatchedScorer):
     """Cues, their context, and boosted trees.
 
-    A step says what each view thinks of a frame; the host joins these to scores (`DelayedScores`). Cues are
-    float32 whatever the backbone's precision, and the forest compares float32: its thresholds are sharp.
+    Cues are float32 whatever the backbone's precision, and the forest compares float32: its thresholds are
+    sharp.
 
     Args:
         model: With its weights.
@@ -30,9 +30,7 @@ class BatchedLearned(BatchedScorer):
     cuts = True
 
     def __init__(self, model: LearnedModel, dim: int, device: torch.device) -> None:
-        facts = model.facts
-        self.name = facts.name
-        self.delays, self.latency = tuple(facts.delays), facts.latency
+        self.name = model.facts.name
         self._network_dim = dim - LUMA_DIM
         self._appearance = BatchedAppearance(self._network_dim, device)
         self._motion = BatchedMotion(device)
@@ -42,12 +40,11 @@ class BatchedLearned(BatchedScorer):
         self.empty = self._appearance.empty + self._motion.empty + self._context.empty + self._cuts.empty
 
     def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
-        """What each view says, whether there is a cut, and the change, (B, V + 2), float64."""
+        """The score, whether there is a cut, and the change, (B, 3), float64."""
         inputs, after = self.inputs(features, state, seen)
         cut, cuts = self._cuts.step(after[1], features[:, self._network_dim :], state[6:], seen)
-        more = torch.stack([cut.double(), inputs[:, CHANGE].double()], dim=1)
-        scores = torch.cat([self._forest.scores(inputs), more], dim=1)
-        return scores, seen >= 0, after + cuts
+        scores = [self._forest.scores(inputs), cut.double(), inputs[:, CHANGE].double()]
+        return torch.stack(scores, dim=1), seen >= COLD, after + cuts
 
     def inputs(self, features: Tensor, state: Rows, seen: Tensor) -> tuple[Tensor, Rows]:
         """What the trees look at, (B, inputs), float32, and the new state but that of the cuts."""
@@ -71,7 +68,6 @@ class DeviceForest:
         def there(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> Tensor:
             return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
-        self._views = forest.views
         self._depth = forest.depth
         self._feature = there(forest.feature.astype(np.int64))
         self._threshold = there(forest.threshold)
@@ -80,13 +76,12 @@ class DeviceForest:
         self._root = there(forest.root.astype(np.int64))
         self._members = there(np.eye(len(forest.judge))[forest.member])  # (trees, members)
         of_judge = np.bincount(forest.judge)
-        self._judges = there((np.eye(len(forest.view)) / of_judge)[forest.judge])  # (members, judges)
+        self._judges = there((np.eye(len(of_judge)) / of_judge)[forest.judge])  # (members, judges)
 
     def scores(self, x: Tensor) -> Tensor:
-        """What each view says: (B, F) float32 → (B, views) float64, each in [0, 1]."""
+        """The scores: (B, F) float32 → (B,) float64, each in [0, 1]."""
         above = (x[:, self._feature] > self._threshold).long()  # (B, nodes): each node asked once
         at = self._root.expand(len(x), -1)  # (B, trees)
         for _ in range(self._depth):
             at = self._children[2 * at + above.gather(1, at)]
-        said = (self._value[at] @ self._members).sigmoid() @ self._judges
-        return said.view(len(x), self._views, -1).amax(dim=2)
+        return ((self._value[at] @ self._members).sigmoid() @ self._judges).amax(dim=1)

@@ -86,7 +86,7 @@ class GpuRuntime(Runtime):
                 scorer,
                 backbone,
                 slots=max_streams,
-                delta=1 if scorer.delays else self._config.discriminator().delta,
+                delta=1 if scorer.cuts else self._config.discriminator().delta,
                 buckets=_buckets(max_batch),
                 device=self._device,
                 compiles=compiles,
@@ -108,7 +108,7 @@ class GpuRuntime(Runtime):
             ConfigError: All are taken, or the stream wants another window or a longer queue than there is.
         """
         ours = self._config
-        if not self._scorer.delays:
+        if not self._scorer.cuts:
             if config.window != ours.window:
                 wanted = f"every stream here has a window of {ours.window} frames"
                 raise ConfigError(f"{wanted}, not {config.window}")

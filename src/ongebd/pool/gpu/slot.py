@@ -10,7 +10,6 @@ import numpy.typing as npt
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.judge import OBD, Judge, ThresholdHead
 from ongebd.errors import FeatureError
-from ongebd.estimator.learned import COLD, DelayedScores
 from ongebd.pool.gpu.batched_scorer import BatchedScorer
 from ongebd.pool.gpu.discriminator import SETTINGS
 from ongebd.pool.gpu.engine import FEATURE_BROKEN, FEATURE_ZERO, SCORE_BROKEN, VERDICT
@@ -47,6 +46,19 @@ class DeviceHead(ThresholdHead):
         self.read([0.0, 0.0, 0.0, 0.0, self._first_threshold, False, False])
 
 
+class _AtOnce:
+    """Scores that come with their frames (`LateScores`)."""
+
+    latency = 0
+
+    def flush(self) -> tuple[()]:
+        """None is late."""
+        return ()
+
+    def reset(self) -> None:
+        """Nothing is kept."""
+
+
 class DeviceSlot(Judge):
     """A stream in a `GpuRuntime`: makes decisions from the device's verdicts (`StreamSlot`).
 
@@ -55,10 +67,12 @@ class DeviceSlot(Judge):
     Attributes:
         number: Of the slot on the device.
         config: The stream's settings.
-        latency: Seconds of future that a verdict waits for, at the rate of `config`.
+        latency: Seconds of future that a verdict waits for.
         settings: The slot's row of `SETTINGS`, (6,), for the device; zeros if another head works here.
         restart: Whether the next frame that begins starts a new epoch.
     """
+
+    latency = 0.0
 
     def __init__(
         self,
@@ -69,13 +83,10 @@ class DeviceSlot(Judge):
         levels: Callable[[StreamConfig], Sequence[float]],
     ) -> None:
         self._levels, self._cuts = levels, scorer.cuts
-        has_views = bool(scorer.delays)
-        self._late = DelayedScores(scorer.delays or (0,), scorer.latency, cold=COLD if has_views else 0)
-        on_device = not has_views and config.head in (None, OBD)
+        on_device = not scorer.cuts and config.head in (None, OBD)
         self._device_head = DeviceHead(config) if on_device else None
-        super().__init__(self._late, self._device_head or config.new_head(), config.runs(levels(config)))
+        super().__init__(_AtOnce(), self._device_head or config.new_head(), config.runs(levels(config)))
         self.number, self.config, self.settings = number, config, settings
-        self.latency = float(scorer.latency / config.rate())
         self.restart = True  # whatever the slot's last stream left behind
         settings[:] = 0.0
         self.retune_ahead(config)
@@ -97,14 +108,10 @@ class DeviceSlot(Judge):
             raise FeatureError(f"frame {self.frames} at {time:.3f} s: {_BROKEN[int(fault)]}")
         if restarted:
             self.break_off()
-        views, cut, change = verdict[len(VERDICT) :], False, None
-        if self._cuts:
-            *views, cuts, change = views
-            cut = cuts > 0
-        score = self._late.add([error, *views]) if known else None
+        cut, change = verdict[len(VERDICT) :] if self._cuts else (0, None)
         if known and self._device_head is not None:
             self._device_head.read(verdict)
-        return self.take(time, score, cut, change)
+        return self.take(time, error if known else None, cut > 0, change)
 
     def new_epoch(self) -> Boundary | None:
         """See `OnlineDetector.new_epoch`."""
