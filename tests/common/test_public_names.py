@@ -56,6 +56,7 @@ IN_USER = (
     "door=rtsp://admin:{}@cam/1",
     "http://proxy/rtsp://admin:{}@cam/1",
 )
+WITHOUT_A_SCHEME = ("admin:{}@cam/1", "admin:{}@10.0.0.7:554", "door=admin:{}@cam", "to 'admin:{}@[::1]/1'")
 PLAIN = st.text("abcXYZ019!$*+.~^()-'", min_size=1, max_size=9)
 ODD = st.text("abcXYZ019!$*+.~^()-'@/?#:;=&", max_size=12)
 
@@ -89,6 +90,12 @@ def test_user_and_password_are_never_shown_whatever_is_in_them(form, secret):
     hidden_everywhere(form.replace("{}", secret), secret)
 
 
+@given(st.sampled_from(WITHOUT_A_SCHEME), ODD)
+def test_user_and_password_are_hidden_without_a_scheme_too(form, secret):
+    secret = f"zQ{secret}w7"
+    hidden_everywhere(form.replace("{}", secret), secret)
+
+
 @pytest.mark.parametrize("password", ["hunter2", "hunter2/live", "hun%74er2"])
 def test_a_password_without_a_host_is_hidden(password):
     assert public_name(f"rtsp://admin:{password}").startswith("rtsp://***")
@@ -109,6 +116,10 @@ def test_a_password_without_a_host_is_hidden(password):
         "may not open 10.0.0.1:80; a web source reaches only its own server",
         "file:///data/a=b@c/clip.mp4",
         "/data/a=b@c/user/x/clip.mp4",
+        "holiday at 5@home.mp4",
+        "talk: 10:30@home.mp4",
+        "C:\\Users\\me@home.mp4",
+        "file:me@home.mp4",
     ],
 )
 def test_what_tells_cameras_apart_stays(address):

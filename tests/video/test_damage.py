@@ -12,7 +12,7 @@ import pytest
 
 from ongebd.errors import SourceError
 from ongebd.video import VideoReader
-from ongebd.video.picture import Damage
+from ongebd.video.picture import Damage, changed
 
 COUNT = 60
 
@@ -171,6 +171,13 @@ def test_a_text_file_is_not_drawn_as_a_video(tmp_path):
         VideoReader(path)
 
 
+def test_raw_pictures_without_a_header_are_told_how_to_get_one(tmp_path):
+    path = tmp_path / "raw.yuv"
+    path.write_bytes(np.random.default_rng(0).bytes(345_600))
+    with pytest.raises(SourceError, match=r"raw pictures need a header: ffmpeg -f rawvideo"):
+        VideoReader(path)
+
+
 def test_a_file_that_may_not_be_read_is_refused(clip):
     clip.chmod(0)
     if os.access(clip, os.R_OK):
@@ -219,9 +226,10 @@ def two_scenes(tmp_path, make_video, make_scene):
     return make_video(tmp_path / "camera.ts", pictures, options=options)
 
 
-def test_damaged_pictures_are_not_handed_out_but_a_cut_among_them_is(two_scenes, read):
+@pytest.mark.parametrize("every", [83, 101, 181])
+def test_damaged_pictures_are_not_handed_out_but_a_cut_among_them_is(two_scenes, read, every):
     _, sound = read(two_scenes)
-    lose(two_scenes, 61)
+    lose(two_scenes, every)
     video, frames = read(two_scenes)
     assert video.hidden
     assert f"damaged frames that were not judged: {video.hidden}" in video.warnings
@@ -237,6 +245,12 @@ def test_a_sound_source_hides_nothing(two_scenes, read):
     assert (video.hidden, video.warnings) == (0, [])
 
 
+def test_joined_pieces_are_not_damage(two_scenes, read):
+    two_scenes.write_bytes(two_scenes.read_bytes() * 2)
+    video, frames = read(two_scenes)
+    assert (video.hidden, video.gaps, len(frames)) == (0, 1, 200)
+
+
 def test_a_source_that_is_damaged_from_its_first_frame_is_read_all_the_same(two_scenes, read):
     data = two_scenes.read_bytes()
     two_scenes.write_bytes(data[: 188 * 10] + data[188 * 14 :])
@@ -244,10 +258,46 @@ def test_a_source_that_is_damaged_from_its_first_frame_is_read_all_the_same(two_
     assert len(frames) > 90
 
 
-def test_a_damaged_key_frame_heals_nothing():
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_damaged_key_frame_heals_nothing_whether_or_not_the_decoder_notices(noticed):
+    """FFmpeg marks the packet before it."""
     damage, damaged = Damage(), []
-    for pts, (mark, key) in enumerate([(True, False), (False, True), (False, True)]):
+    for pts, (mark, key) in enumerate([(True, False), (False, True), (False, False), (False, True)]):
         damage.in_packet(SimpleNamespace(pts=pts, is_corrupt=mark, is_keyframe=key), joined=False)
-        picture = SimpleNamespace(pts=pts, is_corrupt=pts == 1, key_frame=key)
+        picture = SimpleNamespace(pts=pts, is_corrupt=noticed and pts == 1, key_frame=key)
         damaged.append(damage.in_picture(picture, Fraction(pts), begins=False))
-    assert damaged == [True, True, False]
+    assert damaged == [True, True, True, False]
+
+
+@pytest.fixture
+def bars(make_scene):
+    """Two scenes between black bars, as wide films have them."""
+    scenes = [make_scene(seed, 256, 128) // 2 + light for seed, light in ((1, 0), (2, 120))]
+    return [np.pad(scene, ((32, 32), (0, 0), (0, 0))) for scene in scenes]
+
+
+@pytest.mark.parametrize("lost", [48, 64, 96])
+def test_a_damaged_picture_shows_something_else_if_it_does_so_where_it_begins(bars, lost):
+    """A lost packet spoils all that follows it in a picture."""
+    here, there = bars
+    noise = np.random.default_rng(lost).integers(0, 255, here.shape).astype(np.uint8)
+    row = np.arange(len(here))[:, None, None]
+    assert not changed(here, np.where(row < lost, here, noise))
+    assert changed(here, np.where(row < lost, there, noise))
+
+
+def test_a_still_picture_stays_itself_while_packets_are_lost(tmp_path, make_video, make_scene, read):
+    rng = np.random.default_rng(0)
+    scene = make_scene(0, 640, 360).astype(np.int16)
+    noisy = (np.clip(scene + rng.integers(0, 12, scene.shape), 0, 255) for _ in range(60))
+    pictures = [picture.astype(np.uint8) for picture in noisy]
+    path = make_video(
+        tmp_path / "still.ts", pictures, options={"g": "12", "crf": "20", "preset": "ultrafast"}
+    )
+    data = path.read_bytes()
+    packets = [data[at : at + 188] for at in range(0, len(data), 188)]
+    path.write_bytes(b"".join(p for n, p in enumerate(packets) if n < 200 or rng.random() > 0.02))
+    video, frames = read(path)
+    assert video.hidden > 30
+    first = frames[0].rgb.astype(int)
+    assert max(abs(frame.rgb - first).mean() for frame in frames) < 10

@@ -12,6 +12,8 @@ STANDARD_INPUT = "standard input"
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,20}:/"
 _FIRST_SCHEME = re.compile(f"({_SCHEME}/?)")  # pathlib leaves one of the two slashes
 _NEXT_SCHEME = re.compile(rf"(?<=[\s|'\"(</])({_SCHEME}/)")
+# `USER:PASSWORD@` of an address without a scheme; `10:30@home.mp4` isn't one, nor is `C:\me@home.mp4`.
+_BARE_USER = re.compile(r"(?<![^\s|'\"(<=])(?!file:)[A-Za-z][\w.%+~-]+:\S*@(?=[\w\[])")
 # A colon, comma or full stop before a space belongs to the sentence around the URL.
 _END = r"[:,;.]*(?:\s|$)"
 _IP = r"\[[^\]/?#@]*\]|\d+(?:\.\d+){3}"
@@ -56,9 +58,9 @@ _HARMLESS = re.compile(
 def public_name(source: str) -> str:
     """Hide all of every URL in a text that may be a secret; the server and harmless settings stay.
 
-    Hidden are user and password; values of a query, fragment or path (`/user=x_password=y`) other than
-    numbers and short words of well-known settings; the stream key of RTMP; parts of a path that follow
-    the name of a secret, or look random. A second call changes nothing.
+    Hidden are user and password, also without a scheme; values of a query, fragment or path
+    (`/user=x_password=y`) other than numbers and short words of well-known settings; the stream key of RTMP;
+    parts of a path that follow the name of a secret, or look random. A second call changes nothing.
 
     >>> public_name("rtsp://admin:hunter2@10.0.0.7:554/live?channel=1&pw=abc")
     'rtsp://***@10.0.0.7:554/live?channel=1&pw=***'
@@ -69,8 +71,10 @@ def public_name(source: str) -> str:
     if rest:
         body, *others = _NEXT_SCHEME.split(rest[1])
         addresses = zip([rest[0], *others[::2]], [body, *others[1::2]], strict=True)
-        return before + "".join(scheme + _public(scheme.lower(), body) for scheme, body in addresses)
-    return source
+        return _BARE_USER.sub(f"{HIDDEN}@", before) + "".join(
+            scheme + _public(scheme.lower(), body) for scheme, body in addresses
+        )
+    return _BARE_USER.sub(f"{HIDDEN}@", source)
 
 
 def is_unique(name: str) -> bool:

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import cast
 
 import numpy as np
@@ -26,7 +27,8 @@ UPRIGHT: Turn = (False, False, False)
 
 _LONGEST = 4096  # pixels
 _LONGEST_DAMAGE = 10  # seconds; by then even a stream without key frames has refreshed its picture
-_DIFFERENT, _MOST_OF_IT = 20, 0.6  # of 255 levels, and of the picture
+_DIFFERENT = 20  # of 255 levels
+_MUCH, _MOST = 0.3, 0.7  # of the picture, and of its first row
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +160,8 @@ class Damage:
     """Which pictures of a source a lost or broken packet has reached: all up to the next sound key frame."""
 
     def __init__(self) -> None:
-        self._on = False
-        self._heals: int | None = None  # the pts of the key frame that ends it
+        self._on = self._marked = False
+        self._heals: float | None = None  # the pts of the key frame that ends it; infinity until that comes
         self._since: Fraction | None = None
 
     def begin(self) -> None:
@@ -168,9 +170,12 @@ class Damage:
 
     def in_packet(self, packet: Packet[VideoStream], *, joined: bool) -> None:
         """The next packet; whether it ends a piece to which another is joined, or begins that."""
-        if packet.is_corrupt and not joined:
+        # FFmpeg marks the packet before the one that lacks something.
+        broken, self._marked = packet.is_corrupt or self._marked, packet.is_corrupt
+        if broken and not joined:
             self.begin()
-        elif self._on and packet.is_keyframe and self._heals is None:
+            self._heals = inf
+        elif self._on and packet.is_keyframe and self._heals in (None, inf):
             self._heals = packet.pts
 
     def in_picture(self, picture: VideoFrame, time: Fraction, begins: bool) -> bool:
@@ -197,11 +202,17 @@ class Damage:
 
 
 def changed(before: ImageU8, rgb: ImageU8) -> bool:
-    """Whether most of a damaged picture differs from an earlier one: so it shows something else."""
+    """Whether a damaged picture shows something else than an earlier one.
+
+    Then much of it differs, and the first row that isn't empty too: a lost packet spoils what follows it in
+    the picture, and seldom the beginning.
+    """
     if before.shape != rgb.shape:
         return True
-    small = [picture[4::8, 4::8].mean(axis=2) for picture in (before, rgb)]
-    return bool((np.abs(small[0] - small[1]) > _DIFFERENT).mean() >= _MOST_OF_IT)
+    small = np.array([picture[4::8, 4::8].mean(axis=2) for picture in (before, rgb)])
+    first = np.argmax((np.ptp(small, axis=2) > _DIFFERENT).any(axis=0))
+    different = np.abs(small[0] - small[1]) > _DIFFERENT
+    return bool(different.mean() >= _MUCH and different[first].mean() >= _MOST)
 
 
 def apply_turn(rgb: ImageU8, turn: Turn) -> ImageU8:

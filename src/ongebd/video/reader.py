@@ -453,10 +453,11 @@ class VideoReader:
         """The packets. Damage is none where a sound key frame soon follows: there, pieces were joined."""
         waiting: deque[Packet[VideoStream]] = deque()
         problem: Exception | None = None
+        marked = False
         try:
             for packet in packets:
                 waiting.append(packet)
-                joined = packet.is_keyframe and not packet.is_corrupt
+                joined, marked = packet.is_keyframe and not (packet.is_corrupt or marked), packet.is_corrupt
                 while waiting and (joined or not waiting[0].is_corrupt or len(waiting) > _JOINED):
                     self._damage.in_packet(waiting[0], joined=joined)
                     yield waiting.popleft()

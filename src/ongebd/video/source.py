@@ -57,7 +57,10 @@ _ADVICE: dict[Kind, str] = {
 # These serve files as well as streams.
 _DOWNLOADABLE = ("http://", "https://", "ftp://")
 _REFUSED = (av.error.HTTPUnauthorizedError, av.error.HTTPForbiddenError)
-_NO_VIDEO = "isn't a video, but text or a list of other files; name the video, or a playlist as .m3u8"
+_NO_VIDEO = (
+    "isn't a video, but text, raw pictures or a list of other files; name the video, or a playlist as .m3u8"
+    " (raw pictures need a header: ffmpeg -f rawvideo -video_size WxH -i FILE out.mkv)"
+)
 _ALLOWED = {
     "file": "a playlist opens only files in its own folder; for pieces on the web give the playlist's URL",
     "url": "a web source reaches only its own server and public addresses; --private-network allows others",
