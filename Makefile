@@ -10,13 +10,14 @@ export VIDEO PYTHON
 # One thread for each process: on a few busy cores, more threads only wait for each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-slow clip lint docs format fuzz bench clean
+.PHONY: help demo test test-slow clip lint docs package format fuzz bench clean
 
 help:
 	@echo "make demo [VIDEO=path]  find the event boundaries of a real video (installs the light core, no torch)"
 	@echo "make test               install everything; run lint, types, floor plan, size budget and tests"
 	@echo "make test-slow          run the slow tests too"
 	@echo "make docs               build the site of the documents into site/"
+	@echo "make package            build the wheel and the sdist, and install both in clean environments"
 	@echo "make fuzz               run 25,000 damaged files and texts in ten minutes (FUZZ_ARGS='--seed 2': others)"
 	@echo "make bench              compare the speed with PySceneDetect"
 	@echo "make format             format the code with ruff"
@@ -36,6 +37,7 @@ test-slow: lint clip
 	$(PY) -m pytest -n 2 --dist loadfile $(TEST_ARGS)
 
 clip:  # without it, the tests of pages and examples are skipped
+	@test -x $(PY) || scripts/install.sh all
 	@test -e $(CLIP) || $(PY) scripts/fetch_demo_clip.py $(CLIP) || true
 
 lint:
@@ -50,6 +52,10 @@ docs:
 	@scripts/install.sh all
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
 	@echo "The site: site/index.html"
+
+package: clip
+	@scripts/install.sh all
+	scripts/package.sh
 
 format:
 	@scripts/install.sh all
