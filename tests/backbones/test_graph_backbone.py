@@ -73,9 +73,7 @@ def test_unknown_runtimes_and_precisions_are_refused(runtime, precision, said):
 
 def test_without_the_package_one_line_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "openvino", None)
-    with pytest.raises(
-        MissingExtraError, match=r'^openvino is not installed: pip install "ongebd\[openvino\]"$'
-    ):
+    with pytest.raises(MissingExtraError, match=r'^openvino is not installed: .*install "openvino\S*"$'):
         GraphBackbone(backbones.get(), "openvino")
 
 

@@ -80,5 +80,5 @@ def test_a_loaded_model_takes_no_device(stub_model):
 
 def test_without_the_package_one_line_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "openvino", None)
-    with pytest.raises(MissingExtraError, match=r"^openvino is not installed: pip install"):
+    with pytest.raises(MissingExtraError, match=r"^openvino is not installed: .*install"):
         ongebd.load("immediate", device="openvino")

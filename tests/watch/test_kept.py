@@ -71,7 +71,6 @@ def test_they_are_found_by_camera_time_and_strength(watcher, tmp_path):
         with keep(watcher, folder) as kept:
             for number in range(1, 21):
                 publish(watcher, number, "ended", peak=number / 20, stream="cam" if number % 2 else "yard")
-            until(lambda kept=kept: kept.done == 20)
             assert numbers(kept.rows()) == list(range(20, 0, -1))
             assert numbers(kept.rows("yard", most=2)) == [20, 18]
             assert numbers(kept.rows(since=WALL + 18)) == [20, 19, 18]
@@ -143,14 +142,14 @@ def test_a_folder_that_is_gone_and_comes_back_loses_nothing(watcher, tmp_path):
         for number in range(2, 30):
             publish(watcher, number)
         until(lambda: complaints)
-        assert numbers(kept.rows()) == list(range(29, 0, -1)), "the page shows them all the same"
+        assert numbers(kept.rows(most=50)) == list(range(29, 0, -1)), "the page shows them all the same"
         assert kept.picture(f"{kept.run}-cam-7", "best") == b"b" * 100
         folder.unlink()
         (tmp_path / "elsewhere").rename(folder)
         until(lambda: kept.done == 29)
     assert "can't keep incidents in" in complaints[0]
     assert complaints[1:] == ["keep: works again; records lost: 0"]
-    assert numbers(KeptIncidents(watcher, print, folder).rows()) == list(range(29, 0, -1))
+    assert numbers(KeptIncidents(watcher, print, folder).rows(most=50)) == list(range(29, 0, -1))
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ class WatchOptions:
     webhook: str | None = None
     """URL to post boundaries, clips, changes of state and warnings to, as JSON."""
 
-    notify: tuple[str, ...] = ()
+    notify: Annotated[tuple[str, ...], Parameter(negative=())] = ()
     """Apprise address that gets a message with a picture for each incident; set ONGEBD_NOTIFY for secrets."""
 
     mqtt: str | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 import pytest
@@ -144,30 +143,6 @@ def test_the_curve_is_under_details(playing, look):
     before = page.evaluate(path)
     page.wait_for_function(f"(before) => {path} !== before", arg=before)
     assert page.get_by_role("img", name="How much the picture of Front door changed").count() == 1
-
-
-def test_a_mask_is_drawn_with_the_mouse_and_given_as_text(watcher, served, look):
-    watcher.add("cam", "Front door")
-    page = look(served(watcher).url)
-    page.locator("summary").click()
-    page.get_by_role("button", name="Draw a mask").click()
-    page.wait_for_function("() => document.querySelector('.now img')?.naturalWidth === 320")
-    picture = page.locator(".now img")
-    box = picture.bounding_box()
-
-    def corner(x, y):
-        page.mouse.click(box["x"] + x * box["width"], box["y"] + y * box["height"])
-
-    for x, y in ((0.1, 0.2), (0.5, 0.2), (0.5, 0.75), (0.9, 0.9)):
-        corner(x, y)
-    page.get_by_role("button", name="Undo").click()
-    text = page.get_by_label("Mask for cameras.toml")
-    (shape,) = json.loads(text.input_value().removeprefix("masks = "))
-    assert shape == [pytest.approx(at, abs=0.01) for at in ((0.1, 0.2), (0.5, 0.2), (0.5, 0.75))]
-    page.get_by_role("button", name="Next shape").click()
-    for x, y in ((0.6, 0.1), (0.9, 0.1), (0.9, 0.4)):
-        corner(x, y)
-    assert len(json.loads(text.input_value().removeprefix("masks = "))) == 2
 
 
 def test_the_slider_acts_on_its_stream_by_keyboard_and_follows_others(playing, watcher, look):

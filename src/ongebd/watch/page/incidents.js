@@ -53,8 +53,8 @@ export class Incidents {
     part("[data-do=close]").addEventListener("click", () => dialog.close());
     dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close());
     dialog.addEventListener("close", () => this.#silence());
-    dialog.addEventListener("keydown", ({ key, target }) => {
-      if (target !== video && target.type !== "radio") this.#go({ ArrowLeft: -1, ArrowRight: 1 }[key]);
+    document.addEventListener("keydown", ({ key, target }) => { // a button that is disabled loses the focus
+      if (dialog.open && target !== video && target.type !== "radio") this.#go({ ArrowLeft: -1, ArrowRight: 1 }[key]);
     });
     for (const shown of [image, video]) {
       shown.addEventListener("error", () => {
