@@ -45,7 +45,7 @@ def view(url: str, seen: Counter[str]) -> None:
                     path = f"api/incidents/{one['id']}/best"
                     if one["picture"] and path not in shown:
                         shown.add(path)
-                        seen.update(pictures=http.get(path).status_code == 200)
+                        seen.update(told=1, pictures=http.get(path).status_code == 200)
 
 
 def halves_of(samples: list[tuple[float, ...]], settled_at: float) -> list[np.ndarray]:

@@ -68,13 +68,12 @@ def public_name(source: str) -> str:
     'holiday at 5@home.mp4'
     """
     before, *rest = _FIRST_SCHEME.split(source, maxsplit=1)
+    after = ""
     if rest:
         body, *others = _NEXT_SCHEME.split(rest[1])
         addresses = zip([rest[0], *others[::2]], [body, *others[1::2]], strict=True)
-        return _BARE_USER.sub(f"{HIDDEN}@", before) + "".join(
-            scheme + _public(scheme.lower(), body) for scheme, body in addresses
-        )
-    return _BARE_USER.sub(f"{HIDDEN}@", source)
+        after = "".join(scheme + _public(scheme.lower(), body) for scheme, body in addresses)
+    return _BARE_USER.sub(f"{HIDDEN}@", before) + after
 
 
 def is_unique(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The last minutes of one stream, in bounded memory: points, boundaries, incidents, pictures."""
+"""The last minutes of one stream, in bounded memory: points, boundaries, pictures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ongebd.types import Kind
-from ongebd.watch.records import Filmed, Found, Incident, Onset, Point
+from ongebd.watch.records import Filmed, Found, Onset, Point
 
 CURVE_SECONDS = 600
 _MOST_BOUNDARIES = 2000
@@ -59,7 +59,6 @@ class History:
         self._rows = np.zeros(ceil(CURVE_SECONDS * rate) + 1, _ROW)  # a ring
         self._count = 0  # points so far
         self._boundaries: dict[int, KnownBoundary] = {}
-        self._incidents: dict[int, Incident] = {}  # the newest record of each
         self._pictures: OrderedDict[int | Best, bytes] = OrderedDict()
         self._picture_bytes = 0
         self._lock = threading.Lock()
@@ -93,20 +92,6 @@ class History:
             known = self._boundaries[number]
             known.clip, known.clip_settled = path, True
             return known.filmed()
-
-    def add_incident(self, incident: Incident, picture: bytes | None = None) -> None:
-        """Keep an incident's newest record, and its best picture if that is new."""
-        with self._lock:
-            self._incidents[incident.number] = incident
-            if len(self._incidents) > _MOST_BOUNDARIES:
-                del self._incidents[next(iter(self._incidents))]
-        if picture is not None:
-            self.add_picture(Best(incident.number), picture)
-
-    def incidents(self, since: float = 0.0) -> list[Incident]:
-        """The newest record of each incident that started since a moment (Unix seconds), by number."""
-        with self._lock:
-            return [one for one in self._incidents.values() if one.wall >= since]
 
     def add_picture(self, of: int | Best, picture: bytes) -> None:
         """Keep the picture (JPEG) of a boundary or incident; the oldest ones make room for it."""

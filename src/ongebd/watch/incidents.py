@@ -26,6 +26,11 @@ class _Open:
     better_since: float | None = None  # when it became better than what was told
     quality: float = 0.0  # of its best picture
 
+    def improve(self, time: float) -> None:
+        """Something is better since this time; if it was already, the earlier time stays."""
+        if self.better_since is None:
+            self.better_since = time
+
 
 class Incidents:
     """The incidents of one stream: takes its records in order, and gives records of incidents.
@@ -55,7 +60,7 @@ class Incidents:
         if (now := self._open) is None or quality <= now.quality:
             return False
         now.quality = quality
-        now.better_since = now.last.time if now.better_since is None else now.better_since
+        now.improve(now.last.time)
         return True
 
     def take(self, record: Onset | Updated | Point) -> list[Incident]:
@@ -68,14 +73,14 @@ class Incidents:
             now.last, now.count = record, now.count + 1
             if _strength(record) > _strength(now.strongest):
                 now.strongest = record
-                now.better_since = record.time if now.better_since is None else now.better_since
+                now.improve(record.time)
         elif now is None:
             return []
         elif isinstance(record, Updated):
             same = isinstance(now.strongest, Onset) and now.strongest.time == record.boundary.onset
             if same or _strength(record.boundary) > _strength(now.strongest):
                 now.strongest = record.boundary
-                now.better_since = record.boundary.onset if now.better_since is None else now.better_since
+                now.improve(record.boundary.onset)
         elif record.time - now.last.time >= GAP:
             return self.end()
         elif now.better_since is not None and record.time - now.better_since >= LOOK:

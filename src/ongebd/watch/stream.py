@@ -20,7 +20,7 @@ from ongebd.errors import ConfigError, a_number
 from ongebd.pool import PoolResult, PoolStream
 from ongebd.types import Boundary, Decision, Frame, ImageU8
 from ongebd.watch.clips import ClipCutter
-from ongebd.watch.history import History
+from ongebd.watch.history import Best, History
 from ongebd.watch.hub import Hub
 from ongebd.watch.incidents import Incidents
 from ongebd.watch.pictures import Album, jpeg, look_of
@@ -356,7 +356,8 @@ class WatchedStream:
     def _publish_incidents(self, incidents: Sequence[Incident]) -> None:
         for incident in incidents:
             best, self._album.best = self._album.best, None
-            self.history.add_incident(incident, None if best is None else jpeg(best))
+            if best is not None:
+                self.history.add_picture(Best(incident.number), jpeg(best))
             self._hub.publish(incident)
 
     def _begin_boundary(self, sent: _SentFrame, score: float) -> None:

@@ -27,7 +27,7 @@ class MqttSink(HubSink):
     `BASE/CAMERA/incident` (JSON, as in `RecordSink`), `…/picture` (JPEG), `…/status` and `BASE/status`
     (`online` or `offline`; the broker itself says that we are gone).
 
-    Apprise can't do this: it connects anew for each message, and sends text only.
+    Apprise can't do this: it connects for each message, and sends text only.
 
     Args:
         url: `mqtt://user:password@host:1883/BASE`, or mqtts with TLS. BASE is `ongebd` by default.
@@ -53,9 +53,8 @@ class MqttSink(HubSink):
         self._there, self._why = threading.Event(), "no connection"
         self._begun, self._shown = False, dict[str, bytes]()
         self._client = client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
-        client.username_pw_set(
-            unquote(parts.username), unquote(parts.password or "")
-        ) if parts.username else None
+        if parts.username:
+            client.username_pw_set(unquote(parts.username), unquote(parts.password or ""))
         if secure:
             client.tls_set()
         client.will_set(f"{base}/status", "offline", 1, retain=True)
