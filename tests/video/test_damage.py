@@ -260,10 +260,9 @@ def test_a_source_that_is_damaged_from_its_first_frame_is_read_all_the_same(two_
 
 @pytest.mark.parametrize("noticed", [True, False])
 def test_a_damaged_key_frame_heals_nothing_whether_or_not_the_decoder_notices(noticed):
-    """FFmpeg marks the packet before it."""
     damage, damaged = Damage(), []
-    for pts, (mark, key) in enumerate([(True, False), (False, True), (False, False), (False, True)]):
-        damage.in_packet(SimpleNamespace(pts=pts, is_corrupt=mark, is_keyframe=key), joined=False)
+    for pts, (broken, key) in enumerate([(True, False), (True, True), (False, False), (False, True)]):
+        damage.in_packet(SimpleNamespace(pts=pts, is_keyframe=key), broken=broken)
         picture = SimpleNamespace(pts=pts, is_corrupt=noticed and pts == 1, key_frame=key)
         damaged.append(damage.in_picture(picture, Fraction(pts), begins=False))
     assert damaged == [True, True, True, False]

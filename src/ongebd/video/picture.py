@@ -160,7 +160,7 @@ class Damage:
     """Which pictures of a source a lost or broken packet has reached: all up to the next sound key frame."""
 
     def __init__(self) -> None:
-        self._on = self._marked = False
+        self._on = False
         self._heals: float | None = None  # the pts of the key frame that ends it; infinity until that comes
         self._since: Fraction | None = None
 
@@ -168,11 +168,9 @@ class Damage:
         """Something is missing or broken."""
         self._on, self._heals, self._since = True, None, None
 
-    def in_packet(self, packet: Packet[VideoStream], *, joined: bool) -> None:
-        """The next packet; whether it ends a piece to which another is joined, or begins that."""
-        # FFmpeg marks the packet before the one that lacks something.
-        broken, self._marked = packet.is_corrupt or self._marked, packet.is_corrupt
-        if broken and not joined:
+    def in_packet(self, packet: Packet[VideoStream], *, broken: bool) -> None:
+        """The next packet, and whether it lacks something."""
+        if broken:
             self.begin()
             self._heals = inf
         elif self._on and packet.is_keyframe and self._heals in (None, inf):

@@ -451,19 +451,22 @@ class VideoReader:
 
     def _looked_ahead(self, packets: Iterator[Packet[VideoStream]]) -> Iterator[Packet[VideoStream]]:
         """The packets. Damage is none where a sound key frame soon follows: there, pieces were joined."""
-        waiting: deque[Packet[VideoStream]] = deque()
+        waiting: deque[tuple[Packet[VideoStream], bool]] = deque()
         problem: Exception | None = None
         marked = False
         try:
             for packet in packets:
-                waiting.append(packet)
-                joined, marked = packet.is_keyframe and not (packet.is_corrupt or marked), packet.is_corrupt
-                while waiting and (joined or not waiting[0].is_corrupt or len(waiting) > _JOINED):
-                    self._damage.in_packet(waiting[0], joined=joined)
-                    yield waiting.popleft()
-        except (av.error.FFmpegError, OSError, IndexError) as one:
-            problem = one
-        yield from waiting
+                # FFmpeg marks the packet before the one that lacks something.
+                broken, marked = packet.is_corrupt or marked, packet.is_corrupt
+                waiting.append((packet, broken))
+                joined = packet.is_keyframe and not broken
+                while waiting and (joined or not waiting[0][0].is_corrupt or len(waiting) > _JOINED):
+                    one, broken = waiting.popleft()
+                    self._damage.in_packet(one, broken=broken and not joined)
+                    yield one
+        except (av.error.FFmpegError, OSError, IndexError) as end:
+            problem = end
+        yield from (one for one, _ in waiting)
         if problem is not None:
             raise problem
 
