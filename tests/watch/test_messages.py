@@ -15,7 +15,7 @@ from dataclasses import replace
 import pytest
 
 from ongebd.errors import ConfigError
-from ongebd.watch import Incident, Patience, StateChanged
+from ongebd.watch import Digest, Incident, Patience, StateChanged
 from ongebd.watch.sinks import MqttSink, NotifySink, WebhookSink
 
 from .conftest import sink_watcher
@@ -127,6 +127,10 @@ def test_an_incident_is_one_message_with_the_cameras_name_the_time_and_the_pictu
     assert body == PICTURE
     assert path.startswith("/my-topic")
     assert "Front" in said
+    assert "apprise" not in said.lower(), "nothing of another site"
+    watcher.hub.publish(Digest("cam", WALL, "2026-11-28", 3, {"cap": 4, "repeats": 5}, (7, 6)))
+    until(lambda: len(service.got) == 3)
+    assert "2026-11-28: 3 alerts; without an alert: 9." in str(service.got[2])
     assert re.search(r"Something happened at \d\d:\d\d:\d\d", said.replace("+", " ").replace("%3A", ":"))
 
 

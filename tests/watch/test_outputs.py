@@ -205,19 +205,6 @@ def test_a_source_without_timestamps_has_the_rate_that_detect_gives_it(make_vide
     )
 
 
-def test_boundaries_that_are_not_told_have_no_update(place):
-    assert main(["watch", "film.mp4", *QUIET, "--jsonl", "all.jsonl"]) == 0
-    assert main(["watch", "film.mp4", *QUIET, "--min-length", "2", "--jsonl", "few.jsonl"]) == 0
-    told = []
-    for name in ("all.jsonl", "few.jsonl"):
-        lines = [json.loads(line) for line in Path(name).read_text().splitlines()]
-        told.append([line["number"] for line in lines if line["type"] == "boundary"])
-        updates = [line for line in lines if line["type"] == "update"]
-        assert [line["number"] for line in updates] == told[-1]
-        assert {"stream", "epoch", "onset", "peak", "kind", "wall"} <= updates[0].keys()
-    assert len(told[0]) > len(told[1]) > 0
-
-
 def test_updates_of_streams_with_the_same_times_are_read_apart(place):
     assert main(["watch", "a=film.mp4", "b=film.mp4", *QUIET, "--jsonl", "both.jsonl"]) == 0
     path = Path("both.jsonl")

@@ -38,7 +38,7 @@ def test_a_second_signal_leaves_every_file_whole(film, tmp_path, gap, signals):
         [*command, *outputs], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
-            while "  b  boundary 2 " not in process.stdout.readline():
+            while "  b  incident 1 " not in process.stdout.readline():
                 assert process.poll() is None
             for number in signals:
                 process.send_signal(number)

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,18 @@ from hypothesis import strategies as st
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.output.jsonl import read_jsonl
 from ongebd.types import Boundary
-from ongebd.watch import Clip, Dropped, Found, HubSink, Onset, Patience, Retuned, StateChanged
+from ongebd.watch import (
+    Clip,
+    Digest,
+    Dropped,
+    Found,
+    HubSink,
+    Incident,
+    Onset,
+    Patience,
+    Retuned,
+    StateChanged,
+)
 from ongebd.watch.records import Filmed
 from ongebd.watch.sink import countdown
 from ongebd.watch.sinks import (
@@ -461,19 +473,29 @@ def test_a_folder_that_is_a_file_or_cannot_be_made_is_refused(tmp_path, watcher)
 # Lines.
 
 
-def test_lines_show_boundaries_states_and_drops(watcher, complaints):
+def test_lines_show_incidents_states_and_drops(watcher, complaints):
     lines: list[str] = []
     play(
         LineSink(lines.append, watcher, complaints.append),
         watcher,
         StateChanged("cam", "reconnecting", WALL, 0, "no data\nfor 10 s"),
-        found(3),
+        incident := Incident("cam", 3, "started", 5, 0, 3.25, None, WALL, None, 0.71, 2, "event", True),
+        replace(incident, state="updated", count=3),
+        replace(incident, state="ended", end=4.0, count=3),
+        replace(incident, number=4, held="rate"),
+        replace(incident, number=4, state="ended", held="rate"),
+        Digest("cam", WALL, "2026-11-28", 15, {"rate": 2, "repeats": 40}, (4, 9)),
         Dropped("yard", WALL, 2, 22),
     )
+    assert len(lines) == 5
     assert "cam   reconnecting, epoch 0: no data\\nfor 10 s" in lines[0]
     assert lines[0].startswith("# 20")
-    assert "cam   boundary 3 at 0:00:03.250  onset 0:00:03.000  score 4.0" in lines[1]
-    assert lines[2].endswith("yard  can't keep up: dropped 2 frames (22 in all); try --fps 8")
+    assert lines[1].endswith("cam   incident 3 at 0:00:03.250  peak 0.71  2 boundaries")
+    assert not lines[1].startswith("#")
+    assert lines[2].startswith("# ")
+    assert lines[2].endswith("incident 4 at 0:00:03.250  peak 0.71  2 boundaries  held: rate")
+    assert lines[3].endswith("2026-11-28: alerts: 15; held: rate 2, repeats 40 (the strongest: 4, 9)")
+    assert lines[4].endswith("yard  can't keep up: dropped 2 frames (22 in all); try --fps 8")
 
 
 def test_who_cannot_keep_up_at_few_frames_is_not_told_to_take_more(watcher, complaints):
@@ -492,7 +514,7 @@ def test_a_line_that_cannot_be_written_is_counted_and_the_next_is_tried(watcher,
         lines.append(line)
 
     sink = LineSink(write, watcher, complaints.append)
-    play(sink, watcher, found(1), found(2))
+    play(sink, watcher, Retuned("cam", WALL, 0.5), Retuned("cam", WALL, 0.6))
     assert (sink.failed, len(lines)) == (1, 1)
     told = "can't write to standard output: No space left on device", "works again; records lost: 1"
     assert complaints == [f"lines: {one}" for one in told]
@@ -503,6 +525,6 @@ def test_a_reader_of_lines_that_goes_away_is_noticed(watcher, complaints):
         raise BrokenPipeError
 
     sink = LineSink(write, watcher, complaints.append)
-    play(sink, watcher, found(1), found(2))
+    play(sink, watcher, Retuned("cam", WALL, 0.5), Retuned("cam", WALL, 0.6))
     assert sink.reader_gone.is_set()
     assert complaints == []

@@ -47,10 +47,11 @@ def test_a_file_is_told_line_by_line_and_in_a_file_of_records(clip, tmp_path, ca
     assert (status, trouble) == (0, "")
     assert re.fullmatch(r"# \d{4}-\d\d-\d\d .*  door  live, epoch 0", lines[0])
     assert lines[-1].endswith("door  ended, epoch 0: the source is over")
-    boundaries = [line for line in lines if "  boundary " in line]
+    incidents = [line for line in lines if "  incident " in line]
     recording = read_jsonl(out)
     assert recording.complete
-    assert len(boundaries) == len(recording.boundaries) == len(list((tmp_path / "t").glob("*.jpg"))) > 0
+    assert len(recording.boundaries) == len(list((tmp_path / "t").glob("*.jpg"))) > 0
+    assert 0 < len(incidents) == sum(one.get("state") == "started" for one in recording.others)
     assert recording.header.model == "window-mean"
     assert recording.end.frames == 115
 
@@ -71,7 +72,7 @@ def test_a_source_that_is_refused_is_told_in_a_line_and_the_others_go_on(clip, t
     status = main(["watch", str(tmp_path / "gone.mp4"), f"door={clip}", "-m", "window-mean", "-q"])
     said, trouble = capfd.readouterr()
     assert status == 2
-    assert said.count("door  boundary") == said.count("\n") > 0
+    assert said.count("door  incident") == said.count("\n") > 0
     assert trouble.count("\n") == 1
     assert "gone.mp4: no such file; check the path" in trouble
 
@@ -84,7 +85,7 @@ def test_a_signal_ends_it_with_130_and_everything_on_disk(free_port, tmp_path, h
         command = [*ONGEBD, f"cam={feed.url}", "-m", "window-mean", "--jsonl", str(out)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             try:
-                while "  boundary 2 " not in process.stdout.readline():
+                while "  incident 1 " not in process.stdout.readline():
                     assert process.poll() is None
                 process.send_signal(how)
                 began = time.monotonic()
@@ -163,7 +164,7 @@ def test_the_page_is_served_while_it_watches_and_ends_with_it(free_port, tmp_pat
             finally:
                 process.kill()
     assert (process.returncode, trouble) == (130, "")
-    assert said.count("\n") == said.count("  cam  boundary ") > 0
+    assert said.count("\n") == said.count("  cam  incident ") > 0
 
 
 @pytest.mark.parametrize(

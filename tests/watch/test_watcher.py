@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import astuple, replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -467,20 +466,3 @@ def test_a_live_playlist_that_jumps_is_played_on_at_its_pace(light_model):
         stream = watcher.streams["cam1"]
         waits(watcher, lambda: stream.status().frames == 24, seconds=5)
         assert stream.status().epoch == 1
-
-
-def test_a_watch_tells_no_more_than_was_asked_for_and_all_its_records_agree(light_model):
-    def told(**wanted):
-        watcher = watching(light_model, MadeReader(made_frames([n // 24 for n in range(480)])), **wanted)
-        with watcher.hub.subscribe(Onset, Found, limit=1000) as records, watcher:
-            assert watcher.join(20)
-            heard, count = everything(records), watcher.streams["cam"].status().boundaries
-        onsets, ends = ([r.number for r in heard if isinstance(r, kind)] for kind in (Onset, Found))
-        assert onsets == ends == list(range(1, count + 1))
-        return [r.boundary.onset for r in heard if isinstance(r, Found)]
-
-    every, far, few = told(), told(min_length=4.0), told(max_per_minute=12.0)
-    assert len(every) > 15
-    assert set(far) < set(every)
-    assert min(b - a for a, b in pairwise([0.0, *far])) >= 4 - 1e-9
-    assert set(few) < set(every)

@@ -39,7 +39,7 @@ TOKEN = "ONGEBD_TOKEN"
 SHORT = {
     "detect": "list out format plot stem model sensitivity chapters min-length max-per-minute cluster quiet",
     "keyframes": "max out model sensitivity start end quiet",
-    "watch": "serve token jsonl exec webhook clips keep notify model sensitivity device quiet",
+    "watch": "serve token jsonl exec clips keep notify model sensitivity alerts-per-hour device quiet",
     "evaluate": "labels predictions compare dataset score out missing ids id-pattern",
     "compose": "out videos minutes seed split boundaries distractors seconds labels groups workers quiet",
     "extract": "list out backbone fps weights device precision ids jobs cluster workers quiet",

@@ -22,7 +22,7 @@ from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL
 from ongebd.errors import ConfigError, uninterrupted
 from ongebd.output import protect_sources
-from ongebd.watch import ClipLength, HubSink, Patience, Watcher
+from ongebd.watch import Alerts, ClipLength, HubSink, Patience, Watcher
 from ongebd.watch.sinks import (
     ClipSink,
     CommandSink,
@@ -126,12 +126,6 @@ class WatchOptions:
     realtime: Flag = False
     """Play files at their own pace, as if they were live."""
 
-    min_length: float | None = None
-    """Seconds between two boundaries at least; one that comes earlier is not told."""
-
-    max_per_minute: float | None = None
-    """About so many boundaries a minute: those that stand out lately."""
-
     retries: int | None = None
     """Attempts in a row to reconnect before giving a source up. [no limit]"""
 
@@ -196,6 +190,7 @@ def watch(
     /,
     *,
     options: Annotated[WatchOptions | None, Parameter(name="*")] = None,
+    alerts: Annotated[Alerts | None, Parameter(name="*")] = None,
     access: Annotated[AccessOption | None, Parameter(name="*")] = None,
     model: Annotated[str, Parameter(alias="-m")] = DEFAULT_MODEL,
     config: Annotated[StreamConfig | None, Parameter(name="*")] = None,
@@ -203,8 +198,9 @@ def watch(
 ) -> int:
     """Watch cameras and feeds until Ctrl-C, and report new events.
 
-    Each boundary is printed as a line when it is known. Each change of a source's state is a line that begins
-    with #. A lost source is reconnected, without limit or --retries times. One model watches all sources.
+    Boundaries that belong together are an incident, which is printed as a line. An incident that isn't worth
+    an alert, and each change of a source's state, are lines that begin with #. A lost source is reconnected,
+    without limit or --retries times. One model watches all sources.
 
     Parameters
     ----------
@@ -212,6 +208,8 @@ def watch(
         URLs (rtsp, rtmp, http, udp, tcp, …), camera:N, files, or - for standard input. NAME=URL names one.
     options
         Settings of the watch.
+    alerts
+        Which incidents alarm you.
     access
         What sources may reach and hold.
     model
@@ -219,7 +217,7 @@ def watch(
     config
         Settings of the streams.
     quiet
-        Only boundaries and warnings.
+        Only alerts and warnings.
     """
     # No program that we start inherits them.
     given, notify, mqtt = (os.environ.pop(name, None) for name in (TOKEN, "ONGEBD_NOTIFY", "ONGEBD_MQTT"))
@@ -242,8 +240,7 @@ def watch(
             **asdict(access or AccessOption()),
             thumbnails=options.wants_pictures(),
             clips=None if options.clips is None else options.clip_length(),
-            min_length=options.min_length,
-            max_per_minute=options.max_per_minute,
+            alerts=alerts,
         )
         closing.callback(watcher.stop, signals)
         watcher.attach(WarningSink(watcher, _complain))

@@ -7,8 +7,10 @@
 """
 
 from ongebd.watch.clips import ClipLength
+from ongebd.watch.incidents import Alerts
 from ongebd.watch.records import (
     Clip,
+    Digest,
     Dropped,
     Found,
     Incident,
@@ -24,8 +26,10 @@ from ongebd.watch.sources import Patience
 from ongebd.watch.watcher import Watcher
 
 __all__ = [
+    "Alerts",
     "Clip",
     "ClipLength",
+    "Digest",
     "Dropped",
     "Found",
     "HubSink",

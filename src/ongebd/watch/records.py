@@ -23,6 +23,11 @@ STATES: tuple[State, ...] = get_args(State)
 again; the source is over; the watcher gave up."""
 
 
+Held = Literal["cooldown", "rate", "cap", "repeats", "hours"]
+"""Why an incident isn't told: too soon after a stronger one; weaker than others of the hour; the day's alerts
+are used up; the same comes all the time; it's not in the active hours."""
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """One decided frame, with the numbers of its `ongebd.Decision`; `wall` is when the frame arrived."""
@@ -104,7 +109,7 @@ class Incident:
         count: Boundaries in it.
         kind: Of its strongest boundary; None if the method can't tell.
         has_picture: Whether `WatchedStream.history` has its best picture: `picture(Best(number))`.
-        held: Why nobody should be alarmed; None: tell it.
+        held: Why nobody should be alarmed; None: tell it. It may change when the incident gets better.
     """
 
     stream: str
@@ -120,7 +125,26 @@ class Incident:
     count: int
     kind: Kind | None
     has_picture: bool
-    held: Literal["cooldown", "cap", "repeats"] | None = None
+    held: Held | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """The incidents of a day that were held; published at midnight (local time) and when the stream is over.
+
+    Attributes:
+        day: As in 2026-11-28.
+        told: Alerts on that day.
+        held: How many incidents were held, by reason.
+        strongest: Numbers of the five strongest of these.
+    """
+
+    stream: str
+    wall: float
+    day: str
+    told: int
+    held: dict[Held, int]
+    strongest: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +245,7 @@ class Footage:
     piece: Piece | None
 
 
-Told = Onset | Found | Incident | StateChanged | Dropped | Warned | Clip
+Told = Onset | Found | Incident | Digest | StateChanged | Dropped | Warned | Clip
 Record = Point | Told | Updated | Retuned | Filmed | Footage
 
 _TYPES: dict[type[Any], str] = {

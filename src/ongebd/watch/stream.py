@@ -15,17 +15,17 @@ from ongebd.common.text import public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.config import sensitivity_of
 from ongebd.detector.judge import OBD
-from ongebd.detector.segments import Selection, Told
 from ongebd.errors import ConfigError, a_number
 from ongebd.pool import PoolResult, PoolStream
 from ongebd.types import Boundary, Decision, Frame, ImageU8
 from ongebd.watch.clips import ClipCutter
 from ongebd.watch.history import Best, History
 from ongebd.watch.hub import Hub
-from ongebd.watch.incidents import Incidents
+from ongebd.watch.incidents import Alerts, Incidents
 from ongebd.watch.pictures import Album, jpeg, look_of
 from ongebd.watch.records import (
     Clip,
+    Digest,
     Dropped,
     Filmed,
     Found,
@@ -68,6 +68,8 @@ class StreamStatus:
         boundaries: Boundaries that began.
         reconnects: Connections that gave frames after one was lost.
         sensitivity: From 0.1 to 0.9.
+        quieten: Whether incidents that repeat are held.
+        repeats: How many were held for that in the last hour.
         warnings: The newest of each kind.
     """
 
@@ -83,6 +85,8 @@ class StreamStatus:
     lag: float = 0.0
     boundaries: int = 0
     reconnects: int = 0
+    quieten: bool = True
+    repeats: int = 0
     warnings: tuple[str, ...] = ()
 
 
@@ -107,11 +111,12 @@ class WatchedStream:
         stall_after: Seconds without a frame before it is stalled; None: never.
         defaults: The model's settings, which turn a τ into a sensitivity.
         clips: Cuts a clip at each onset; None: without clips.
-        wanted: Which boundaries are told; None: all.
+        alerts: Which incidents alarm people.
 
     Attributes:
         history: Its last minutes.
         newest_picture: What it sees now; None if it has no pictures.
+        incidents: What its boundaries belong to; its `alerts` may be replaced at any time.
         rate: Frames a second that it is judged at.
         over: Set when no more records will come.
         lags: How many frames' lags fell into each of `LAG_BUCKETS`, and above.
@@ -127,7 +132,7 @@ class WatchedStream:
         stall_after: float | None,
         defaults: StreamConfig,
         clips: ClipCutter | None,
-        wanted: Selection | None = None,
+        alerts: Alerts,
     ) -> None:
         self.key, self.name, self.clips = source.key, source.name, clips
         self.over = threading.Event()
@@ -153,11 +158,9 @@ class WatchedStream:
         # Of the pool's thread.
         self._epochs_decided = 0
         self._newest: deque[_SentFrame] = deque(maxlen=2)  # those with a decision
-        self._open: deque[Onset] = deque()  # with number 0: not told
-        self._unclosed: deque[Found | None] = deque()  # peak and kind are not known; None: not told
-        self._wanted = wanted or Selection()
-        self._told = Told(self._wanted)
-        self._incidents, self._album = Incidents(), Album()
+        self._open: deque[Onset] = deque()
+        self._unclosed: deque[Found] = deque()  # peak and kind are not known
+        self.incidents, self._album = Incidents(alerts), Album()
         self._decision_times: deque[float] = deque(maxlen=256)
         # Of the watcher's thread.
         self._drops_published = 0
@@ -170,7 +173,9 @@ class WatchedStream:
         span = now - recent[0] if len(recent) > 1 else 0.0
         with self._state_lock:
             fps = (len(recent) - 1) / span if span > 0 else 0.0
-            return replace(self._now, fps=fps, dropped=self._pooled.dropped)
+            repeats, quieten = self.incidents.repeats, self.incidents.alerts.quieten
+            dropped = self._pooled.dropped
+            return replace(self._now, fps=fps, dropped=dropped, quieten=quieten, repeats=repeats)
 
     def set_sensitivity(self, sensitivity: float) -> None:
         """Find more or fewer boundaries from now on; the detector forgets nothing.
@@ -285,22 +290,21 @@ class WatchedStream:
             point = self._publish_point(decision, sent)
             if decision.onset:
                 self._begin_boundary(sent, decision.z)
-            self._picture_incident(sent)
-            self._publish_incidents(self._incidents.take(point))
+            self._look_at(sent)
+            self._publish_incidents(self.incidents.take(point))
         if (boundary := result.found) is not None:
             self._end_boundary(boundary, wall)
         for closed in result.closed:  # in the order in which they were found
-            if (found := self._unclosed.popleft()) is not None:
-                self.history.add_centre(replace(found, boundary=closed))
-                updated = Updated(self.key, found.number, found.epoch, closed, wall)
-                self._hub.publish(updated)
-                self._incidents.take(updated)
-        if result.ended is not None:
-            self._publish_incidents(self._incidents.end())
+            found = self._unclosed.popleft()
+            self.history.add_centre(replace(found, boundary=closed))
+            updated = Updated(self.key, found.number, found.epoch, closed, wall)
+            self._hub.publish(updated)
+            self.incidents.take(updated)
         if result.ended == "epoch":
+            self._publish_incidents(self.incidents.end())
             self._epochs_decided += 1
-            self._told = Told(self._wanted)  # time may begin again
         elif result.ended == "close":
+            self._publish_incidents([*self.incidents.end(), *self.incidents.digest()])
             self._publish_drops()
             self.change_state(*self._final)
             self.over.set()
@@ -343,27 +347,22 @@ class WatchedStream:
         self._hub.publish(point)
         return point
 
-    def _picture_incident(self, sent: _SentFrame) -> None:
-        """Keep a frame's picture if it is the best so far of the open incident."""
-        if sent.look is None:
-            return
-        self._album.add(sent.time, sent.look)
-        if sent.picture is None or not self._incidents.looks(sent.time):
-            return
-        if self._incidents.improves(self._album.quality(sent.picture)):
-            self._album.best = sent.picture
+    def _look_at(self, sent: _SentFrame) -> None:
+        """Compare a frame with the others of the open incident, and keep the best picture."""
+        if sent.look is not None:
+            self._album.add(sent.time, sent.look)
+            judged = self._album.judge(sent.picture) if self.incidents.looks(sent.time) else None
+            if judged is not None and self.incidents.improves(*judged):
+                self._album.best = sent.picture
 
-    def _publish_incidents(self, incidents: Sequence[Incident]) -> None:
-        for incident in incidents:
+    def _publish_incidents(self, records: Sequence[Incident | Digest]) -> None:
+        for record in records:
             best, self._album.best = self._album.best, None
-            if best is not None:
-                self.history.add_picture(Best(incident.number), jpeg(best))
-            self._hub.publish(incident)
+            if isinstance(record, Incident) and best is not None:
+                self.history.add_picture(Best(record.number), jpeg(best))
+            self._hub.publish(record)
 
     def _begin_boundary(self, sent: _SentFrame, score: float) -> None:
-        if not self._told(sent.time, score):
-            self._open.append(Onset(self.key, 0, sent.epoch, sent.time, sent.wall, score, False))
-            return
         self._now.boundaries += 1
         number, pictured = self._now.boundaries, sent.picture is not None
         if sent.picture is not None:
@@ -372,9 +371,9 @@ class WatchedStream:
         self._open.append(onset)
         self.history.add_onset(onset)
         self._hub.publish(onset)
-        if not self._incidents.open:
+        if not self.incidents.open:
             self._album.begin()
-        self._incidents.take(onset)
+        self.incidents.take(onset)
         if self.clips is not None:
             self.clips.cut(onset)
 
@@ -386,9 +385,6 @@ class WatchedStream:
             self._begin_boundary(next(begun, unseen), boundary.score)
             self._open.rotate(1)
         onset = self._open.popleft()  # boundaries end in the order of their onsets
-        if not onset.number:
-            self._unclosed.append(None)
-            return
         found = Found(self.key, onset.number, onset.epoch, boundary, wall, onset.has_thumbnail)
         self._unclosed.append(found)
         self._hub.publish(found)

@@ -16,7 +16,6 @@ from ongebd.common import MAX_PIXELS
 from ongebd.common.text import printable, public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL, Model
-from ongebd.detector.segments import Selection
 from ongebd.errors import MissingExtraError, SourceError
 from ongebd.pool import PoolResult, StreamPool
 from ongebd.types import Frame
@@ -26,6 +25,7 @@ from ongebd.video.source import kind_of
 from ongebd.video.timing import exact_rate
 from ongebd.watch.clips import ClipCutter, ClipLength
 from ongebd.watch.hub import Hub
+from ongebd.watch.incidents import Alerts
 from ongebd.watch.metrics import metrics_text
 from ongebd.watch.records import State
 from ongebd.watch.sink import HubSink, countdown
@@ -70,8 +70,7 @@ class Watcher:
         private_network: Whether what a web source names may be on the private network.
         thumbnails: Whether boundaries have pictures.
         clips: What a clip contains; None: without clips. A `ClipSink` writes them.
-        min_length: Seconds between two boundaries at least; a later one is not told.
-        max_per_minute: About so many boundaries a minute: those that stand out lately.
+        alerts: Which incidents alarm people; None: the usual ones.
         clock: None takes the machine's.
         opener: Opens sources instead of `VideoReader`.
 
@@ -101,13 +100,12 @@ class Watcher:
         private_network: bool = False,
         thumbnails: bool = True,
         clips: ClipLength | None = None,
-        min_length: float | None = None,
-        max_per_minute: float | None = None,
+        alerts: Alerts | None = None,
         clock: Clock | None = None,
         opener: Opener | None = None,
     ) -> None:
         named = sources_of(sources)
-        self._wanted = Selection(min_length=min_length, max_per_minute=max_per_minute)
+        self._alerts = alerts or Alerts()
         self._source_fps = config.fps if source_fps is None and config is not None else source_fps
         if self._source_fps is not None:
             exact_rate(self._source_fps, "source_fps")
@@ -225,7 +223,7 @@ class Watcher:
             clips = ClipCutter(self.clips, backlog, self.footage.publish)
         stall_after = None if kind_of(source.source) == "file" else self._patience.stall_after
         defaults = self.model.defaults
-        return WatchedStream(source, pooled, self.hub, self.clock, stall_after, defaults, clips, self._wanted)
+        return WatchedStream(source, pooled, self.hub, self.clock, stall_after, defaults, clips, self._alerts)
 
     def _open(self, source: WatchedSource, stop: threading.Event) -> VideoReader:
         return VideoReader(

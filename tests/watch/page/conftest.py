@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ongebd.errors import ConfigError
 from ongebd.types import Boundary
 from ongebd.watch.history import Best, History
 from ongebd.watch.hub import Hub
+from ongebd.watch.incidents import Alerts
 from ongebd.watch.records import Found, Incident, Onset, Point
 from ongebd.watch.server import Server, serve
 from ongebd.watch.sources import Clock
@@ -31,13 +33,14 @@ class MadeStream:
     def __init__(self, key: str, name: str, hub: Hub, rate: float = 24.0) -> None:
         self.key, self.name, self.rate, self.hub = key, name, rate, hub
         self.newest_picture: Any = np.full((180, 320, 3), 90, np.uint8)
-        self.incidents = 0
+        self.count, self.incidents = 0, SimpleNamespace(alerts=Alerts())
         self.history = History(rate)
         self.now = StreamStatus("live", "", time.time(), 0.5, lag=0.041)
         self.start = time.time()
 
     def status(self) -> StreamStatus:
-        return replace(self.now, fps=self.rate if self.now.state == "live" else 0.0)
+        quieten, fps = self.incidents.alerts.quieten, self.rate if self.now.state == "live" else 0.0
+        return replace(self.now, fps=fps, quieten=quieten)
 
     def set_sensitivity(self, sensitivity: float) -> None:
         if self.now.state == "failed":
@@ -82,8 +85,8 @@ class MadeStream:
 
     def happen(self, onset: Onset, state: Any = "started", **changes: Any) -> Incident:
         """Publish an incident that begins with a boundary, with its best picture."""
-        self.incidents += state == "started"
-        number, over = changes.get("number", self.incidents), state == "ended"
+        self.count += state == "started"
+        number, over = changes.get("number", self.count), state == "ended"
         if onset.has_thumbnail:
             self.history.add_picture(Best(number), made_picture(f"{self.name} (best)", number))
         made = Incident(

@@ -160,6 +160,10 @@ def test_the_slider_acts_on_its_stream_by_keyboard_and_follows_others(playing, w
     assert page.locator("output").all_text_contents() == ["0.65", "0.50"]
     watcher.streams["yard"].set_sensitivity(0.2)
     page.wait_for_function("() => document.querySelectorAll('output')[1].textContent === '0.20'")
+    watcher.streams["yard"].now.repeats = 7
+    page.get_by_label("No alert for what repeats (quiet in the last hour: 7)").uncheck()
+    waits(page, lambda: not watcher.streams["yard"].incidents.alerts.quieten)
+    assert watcher.streams["cam"].incidents.alerts.quieten
 
 
 def test_states_are_told_in_words_with_their_reason(playing, watcher, look):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ongebd.watch.server import serve
 from ongebd.watch.sinks import KeptIncidents
 
 
@@ -103,7 +104,22 @@ def test_the_sensitivity_acts_on_the_stream_and_is_told_to_all(watcher, served):
         assert answer.json() == {"sensitivity": 0.8}
         assert stream.now.sensitivity == 0.8
         until(told, lambda data: data.get("status", {}).get("cam", {}).get("sensitivity") == 0.8)
-    assert httpx.post(server.url + "api/streams/no/sensitivity", json={"sensitivity": 0.8}).status_code == 404
+        assert httpx.post(server.url + "api/streams/cam/quieten", json={"quieten": False}).json() == {
+            "quieten": False
+        }
+        assert not stream.incidents.alerts.quieten
+        until(told, lambda data: data.get("status", {}).get("cam", {}).get("quieten") is False)
+    for wrong, status in (("no/sensitivity", 404), ("cam/name", 404), ("cam/quieten", 422)):
+        answer = httpx.post(f"{server.url}api/streams/{wrong}", json={"sensitivity": 0.8, "quieten": 0})
+        assert answer.status_code == status
+
+
+def test_a_server_leaves_nothing_behind_in_the_watcher(watcher):
+    watcher.add("cam")
+    for kept in (None, KeptIncidents(watcher, print)):
+        with serve(watcher, port=0, kept=kept) as server:
+            assert httpx.get(server.url + "healthz").status_code == 200
+        assert [one for one in watcher.hub._subscriptions if not one.closed] == ([kept] if kept else [])
 
 
 def test_incidents_are_found_by_camera_time_and_strength(watcher, served):

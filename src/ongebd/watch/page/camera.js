@@ -1,6 +1,6 @@
 // One camera: its state, its live picture, and under "Details" its curve and its sensitivity.
 
-import { get, tune } from "./feed.js";
+import { get, set } from "./feed.js";
 
 const STATES = {
   connecting: "Connecting", live: "Live", stalled: "No pictures",
@@ -48,6 +48,8 @@ export class Camera {
     for (const [name, text] of Object.entries(FIGURES)) this.part(`[data-of="${name}"] dd`).textContent = text(status);
     const slider = this.part("input[type=range]");
     if (!this.tuning && document.activeElement !== slider) this.#shown(status.sensitivity);
+    this.part("[name=quieten]").checked = status.quieten;
+    this.part(".repeats").textContent = status.repeats ? `(quiet in the last hour: ${status.repeats})` : "";
   }
 
   get #watched() {
@@ -98,6 +100,11 @@ export class Camera {
       this.wanted = +slider.value;
       this.#tune();
     });
+    this.part("[name=quieten]").addEventListener("change", ({ target }) => {
+      set(this.key, "quieten", target.checked).catch(({ message }) => {
+        this.part(".problem").textContent = `Not set: ${message}`;
+      });
+    });
   }
 
   // Send the newest value; while one is being sent, the next waits.
@@ -109,7 +116,7 @@ export class Camera {
       while (this.wanted != null) {
         const wanted = this.wanted;
         this.wanted = null;
-        await tune(this.key, wanted);
+        await set(this.key, "sensitivity", wanted);
         this.now.sensitivity = wanted;
         problem.textContent = "";
         await wait(150);

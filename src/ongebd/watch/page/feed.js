@@ -15,9 +15,9 @@ export async function get(path) {
   return answer(await fetch(path, { headers: { Accept: "application/json" }, cache: "no-store" }));
 }
 
-export async function tune(key, sensitivity) {
-  const headers = { "Content-Type": "application/json" }, body = JSON.stringify({ sensitivity });
-  return answer(await fetch(`api/streams/${encodeURIComponent(key)}/sensitivity`, { method: "POST", headers, body }));
+export async function set(key, setting, value) {
+  const headers = { "Content-Type": "application/json" }, body = JSON.stringify({ [setting]: value });
+  return answer(await fetch(`api/streams/${encodeURIComponent(key)}/${setting}`, { method: "POST", headers, body }));
 }
 
 export class Feed {

@@ -10,9 +10,11 @@ const PAGE = 24, MOST = 1200;
 const STRENGTH = ["weak", "medium", "strong"];
 const KIND = { cut: "the picture changed at once", gradual: "the picture changed slowly", event: "something happened" };
 const HELD = {
-  cooldown: "soon after another one",
-  cap: "enough alerts for now",
+  cooldown: "soon after a stronger one",
+  rate: "others of this hour are stronger",
+  cap: "enough alerts for today",
   repeats: "the same happens often",
+  hours: "outside the active hours",
 };
 
 const pad = (number) => String(number).padStart(2, "0");

@@ -69,7 +69,7 @@ def serve(
     access = Access(token, known, loopback=loopback)
     listener = _listening(host, family, address)
     access.cookie = f"ongebd_{listener.getsockname()[1]}"  # a host's ports share their cookies
-    kept = kept or KeptIncidents(watcher, print)
+    given, kept = kept, kept or KeptIncidents(watcher, print)
     feed = Feed(watcher, kept)
     config = uvicorn.Config(
         access.guard(app(watcher, feed, kept, access)),
@@ -87,7 +87,7 @@ def serve(
         timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=HEADER_BYTES,
     )
-    return Server(config, feed, listener)
+    return Server(config, feed, listener, None if given else kept)
 
 
 class Server(uvicorn.Server, AbstractContextManager["Server"]):
@@ -97,12 +97,14 @@ class Server(uvicorn.Server, AbstractContextManager["Server"]):
         url: Where a browser on this machine finds it.
     """
 
-    def __init__(self, config: uvicorn.Config, feed: Feed, listener: socket.socket) -> None:
+    def __init__(
+        self, config: uvicorn.Config, feed: Feed, listener: socket.socket, ours: KeptIncidents | None
+    ) -> None:
         super().__init__(config)
         address, port = listener.getsockname()[:2]
         address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
         self.url = f"http://[{address}]:{port}/" if ":" in address else f"http://{address}:{port}/"
-        self._feed, self._listener = feed, listener
+        self._feed, self._listener, self._ours = feed, listener, ours
         self._thread = threading.Thread(target=self.run, args=[[listener]], name="ongebd-page", daemon=True)
         self._thread.start()
         while not feed.alive:
@@ -119,6 +121,8 @@ class Server(uvicorn.Server, AbstractContextManager["Server"]):
         self.should_exit = True
         self._thread.join()
         self._listener.close()
+        if self._ours is not None:
+            self._ours.end()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the feed too."""

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import stat
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -65,7 +66,7 @@ def app(watcher: Watcher, feed: Feed, kept: KeptIncidents, access: Access) -> St
             Route("/api/incidents/{id}/{which}", routes.picture),
             Route("/api/streams/{key}/picture", routes.live_picture),
             Route("/api/streams/{key}/curve", routes.curve),
-            Route("/api/streams/{key}/sensitivity", routes.retune, methods=["POST"]),
+            Route("/api/streams/{key}/{setting}", routes.change, methods=["POST"]),
             Mount("/", _Page(directory=PAGE, html=True)),
         ],
         middleware=[Middleware(GZipMiddleware, compresslevel=4)],
@@ -199,19 +200,26 @@ class _Routes:
             raise HTTPException(404, "Unknown clip, or not kept any more.")
         return FileResponse(path, headers=_KEEP_FOR_A_DAY, media_type="video/mp4", stat_result=status)
 
-    async def retune(self, request: Request) -> Response:
-        """Set a stream's sensitivity: {"sensitivity": 0.1 … 0.9}."""
-        stream = self._stream(request)
+    async def change(self, request: Request) -> Response:
+        """Set {"sensitivity": 0.1 … 0.9} or {"quieten": true or false} of a stream."""
+        stream, setting = self._stream(request), request.path_params["setting"]
+        if setting not in ("sensitivity", "quieten"):
+            raise HTTPException(404, "Unknown setting.")
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise HTTPException(415, "Send JSON, with Content-Type: application/json")
         try:
-            value = json.loads(await request.body())["sensitivity"]
+            value = json.loads(await request.body())[setting]
         except (ValueError, KeyError, TypeError, RecursionError):
             value = None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.1 <= value <= 0.9:
+        if setting == "quieten" and isinstance(value, bool):
+            stream.incidents.alerts = replace(stream.incidents.alerts, quieten=value)
+        elif setting == "quieten":
+            raise HTTPException(422, 'send {"quieten": true or false}')
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not 0.1 <= value <= 0.9:
             raise HTTPException(422, 'send {"sensitivity": a number from 0.1 to 0.9}')
-        await asyncio.to_thread(stream.set_sensitivity, float(value))
-        return JSONResponse({"sensitivity": value})
+        else:
+            await asyncio.to_thread(stream.set_sensitivity, float(value))
+        return JSONResponse({setting: value})
 
     def _stream(self, request: Request) -> WatchedStream:
         stream = self._watcher.streams.get(request.path_params["key"])

@@ -1,4 +1,4 @@
-"""One line for people for each boundary and each change of state."""
+"""One line for people for each incident and each change of state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 from ongebd.common.text import printable
 from ongebd.errors import OngebdError, os_errors
 from ongebd.output import clock
-from ongebd.watch.records import Dropped, Found, Retuned, StateChanged, Warned
+from ongebd.watch.records import Digest, Dropped, Incident, Retuned, StateChanged, Warned
 from ongebd.watch.sink import Complain, HubSink
 from ongebd.watch.watcher import Watcher
 
@@ -27,11 +27,11 @@ class WarningSink(HubSink):
 
 
 class LineSink(HubSink):
-    """Writes lines; those of states, drops and sensitivities begin with `#`.
+    """Writes lines; those that are no alerts begin with `#`.
 
     Args:
         write: Takes a line without its end.
-        quiet: Only boundaries.
+        quiet: Only alerts.
 
     Attributes:
         reader_gone: Set when the reader of the lines went away.
@@ -42,20 +42,31 @@ class LineSink(HubSink):
     def __init__(
         self, write: Callable[[str], object], watcher: Watcher, complain: Complain, *, quiet: bool = False
     ) -> None:
-        kinds = (Found,) if quiet else (Found, StateChanged, Dropped, Retuned)
+        kinds = (Incident,) if quiet else (Incident, Digest, StateChanged, Dropped, Retuned)
+        self._quiet, self._told = quiet, dict[str, int]()
         super().__init__("lines", watcher.hub, kinds, complain, limit=16_384)
         self.reader_gone = threading.Event()
         self._write = write
         self._streams = watcher.streams
         self._width = max(len(key) for key in watcher.streams)
 
-    def handle(self, record: Found | StateChanged | Dropped | Retuned) -> None:
-        """Write its line."""
+    def handle(self, record: Incident | Digest | StateChanged | Dropped | Retuned) -> None:
+        """Write its line, if it has one."""
+        alert = isinstance(record, Incident) and record.held is None
         match record:
-            case Found(boundary=boundary):
-                score = f"{boundary.score:.{1 if abs(boundary.score) >= 1 else 2}f}"
-                times = f"{clock(boundary.time)}  onset {clock(boundary.onset)}"
-                what = f"boundary {record.number} at {times}  score {score}"
+            case Incident(stream=stream, number=number):
+                over = record.state == "ended" and not self._quiet
+                if self._told.get(stream) == number or not (alert or over):
+                    return
+                if alert:
+                    self._told[stream] = number
+                count = f"{record.count} boundar{'y' if record.count == 1 else 'ies'}"
+                why = "" if alert else f"  held: {record.held}"
+                what = f"incident {number} at {clock(record.start)}  peak {record.peak:.2f}  {count}{why}"
+            case Digest(day=day, told=told):
+                held = ", ".join(f"{reason} {count}" for reason, count in record.held.items())
+                strongest = ", ".join(map(str, record.strongest))
+                what = f"{day}: alerts: {told}; held: {held} (the strongest: {strongest})"
             case StateChanged():
                 reason = f": {record.reason}" if record.reason else ""
                 what = f"{record.state}, epoch {record.epoch}{reason}"
@@ -67,7 +78,7 @@ class LineSink(HubSink):
                 fix = "try --fps 8" if rate > 8 else "watch fewer sources"
                 what = f"can't keep up: dropped {frames} ({record.total} in all); {fix}"
         when = datetime.fromtimestamp(record.wall).astimezone().isoformat(" ", "milliseconds")
-        mark = "" if isinstance(record, Found) else "# "
+        mark = "" if alert else "# "
         try:
             with os_errors("can't write to standard output", error=OngebdError):
                 self._write(printable(f"{mark}{when}  {record.stream.ljust(self._width)}  {what}"))

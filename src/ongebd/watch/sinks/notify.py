@@ -1,15 +1,16 @@
-"""Tells a person of each incident, with its picture: on a phone, in a chat, by e-mail."""
+"""Tells a person of incidents, with their pictures: on a phone, in a chat, by e-mail."""
 
 from __future__ import annotations
 
 import logging
 import re
 from datetime import datetime
+from typing import Any
 
 from ongebd.common.text import HIDDEN, printable
 from ongebd.errors import ConfigError, OngebdError, import_extra
 from ongebd.watch.history import Best
-from ongebd.watch.records import Incident
+from ongebd.watch.records import Digest, Incident
 from ongebd.watch.sink import Complain, HubSink, may_pass
 from ongebd.watch.watcher import Watcher
 
@@ -18,7 +19,7 @@ _SAID = {"cut": "The picture changed", "gradual": "The picture changed slowly"}
 
 
 class NotifySink(HubSink):
-    """Sends one message for each incident that should be told, through Apprise.
+    """Sends one message for each incident that should be told, and one a day about the others, with Apprise.
 
     A message goes out once the best picture is known, up to two seconds after the start. A service that
     doesn't answer is tried until it does.
@@ -38,14 +39,21 @@ class NotifySink(HubSink):
         apprise.logger.addHandler(logging.NullHandler())
         scheme = url.partition("://")[0]
         self._name = f"{scheme if scheme.isalnum() and scheme != url else ''}://{HIDDEN}"
-        self._apprise = apprise.Apprise()
+        # Without icons: they would come from another site.
+        asset = apprise.AppriseAsset(app_id="ongebd", app_desc="ongebd", app_url="", image_url_mask="")
+        asset.image_url_logo = ""
+        self._apprise = apprise.Apprise(asset=asset)
         if not self._apprise.add(url):
             raise ConfigError(f"--notify {self._name}: Apprise doesn't know such an address")
         self._streams, self._told = watcher.streams, dict[str, int]()
-        super().__init__("notify", watcher.hub, (Incident,), complain)
+        super().__init__("notify", watcher.hub, (Incident, Digest), complain)
 
-    def handle(self, record: Incident) -> None:
-        """Send the message of an incident, unless it was sent or is held."""
+    def handle(self, record: Incident | Digest) -> None:
+        """Send the message of an incident, unless it was sent or is held; or of a day."""
+        if isinstance(record, Digest):
+            quiet = sum(record.held.values())
+            self._send(record.stream, f"{record.day}: {record.told} alerts; without an alert: {quiet}.", None)
+            return
         if record.held is not None or self._told.get(record.stream, 0) >= record.number:
             return
         stream = self._streams[record.stream]
@@ -54,10 +62,13 @@ class NotifySink(HubSink):
         attach = None if picture is None else self._attachment(picture, name, "image/jpeg")
         what = _SAID.get(record.kind or "", "Something happened")
         when = datetime.fromtimestamp(record.wall).astimezone()
-        result = self._apprise.notify(f"{what} at {when:%H:%M:%S}.", printable(stream.name), attach=attach)
+        self._send(record.stream, f"{what} at {when:%H:%M:%S}.", attach)
+        self._told[record.stream] = record.number
+
+    def _send(self, stream: str, text: str, attach: Any) -> None:
+        result = self._apprise.notify(text, printable(self._streams[stream].name), attach=attach)
         if not result:
             said = _STATUS.search(" ".join(entry.message for entry in result.logs()))
             passing = said is None or may_pass(int(said[1]))
             why = f"answered {said[1]}" if said else "not delivered"
             raise (ConnectionError if passing else OngebdError)(f"{self._name}: {why}")
-        self._told[record.stream] = record.number
