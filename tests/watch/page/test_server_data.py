@@ -116,10 +116,11 @@ def test_the_sensitivity_acts_on_the_stream_and_is_told_to_all(watcher, served):
 
 def test_a_server_leaves_nothing_behind_in_the_watcher(watcher):
     watcher.add("cam")
-    for kept in (None, KeptIncidents(watcher, print)):
-        with serve(watcher, port=0, kept=kept) as server:
+    kept = KeptIncidents(watcher, print)
+    for given in (None, kept):
+        with serve(watcher, port=0, kept=given) as server:
             assert httpx.get(server.url + "healthz").status_code == 200
-        assert [one for one in watcher.hub._subscriptions if not one.closed] == ([kept] if kept else [])
+        assert [one for one in watcher.hub._subscriptions if not one.closed] == [kept]
 
 
 def test_incidents_are_found_by_camera_time_and_strength(watcher, served):
