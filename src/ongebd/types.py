@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,8 +57,9 @@ class Boundary:
             For a learned model, its score at the onset, in [0, 1].
         onset_known: Time of the frame at which the onset was known: the onset itself for an online method,
             later for one that looks ahead. None if unknown.
-        peak: The highest score within the second after the onset, or until the next boundary: how strong it
-            is. None while it isn't known.
+        peak: How strong it is: the highest score within the second after the onset, or until the next
+            boundary; of a learned model, plus 1 − cos of what the half seconds before and after the onset
+            show. None while it isn't known.
         kind: `cut`, the picture changed from one frame to the next; `gradual`, it changed within a second (a
             dissolve, a fade); `event`, what happens changed. None while it isn't known, and of a method that
             can't tell.
@@ -71,6 +72,20 @@ class Boundary:
     onset_known: float | None = field(default=None, repr=False, compare=False)
     peak: float | None = field(default=None, repr=False, compare=False)
     kind: Kind | None = field(default=None, repr=False, compare=False)
+
+
+class Signs(NamedTuple):
+    """What a method says of a frame beside its score.
+
+    Attributes:
+        cut: Whether a new shot begins with it.
+        change: The error against a second ago; None if the method can't tell.
+        contrast: 1 − cos of the mean features of the last half second and the one before.
+    """
+
+    cut: bool = False
+    change: float | None = None
+    contrast: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,6 +169,22 @@ def test_our_csv_and_json_say_the_same(tmp_path: Path) -> None:
         assert [video.duration for video in labels.videos.values()] == [10.0, 3.5]
 
 
+def test_our_csv_json_and_the_official_schema_may_say_kinds(tmp_path: Path) -> None:
+    (tmp_path / "l.csv").write_text("id,duration,boundaries,kinds\na,9,1 2.5,cut fade\n")
+    (tmp_path / "l.json").write_text(
+        '{"a": {"duration": 9, "boundaries": [1, 2.5], "kinds": ["cut", "fade"]}}'
+    )
+    official = {"a": {"video_duration": 9, "substages_timestamps": [[1, 2.5]], "kinds": [["cut", "fade"]]}}
+    found = [read_labels(tmp_path / name) for name in ("l.csv", "l.json")] + [as_label_set(official)]
+    assert [labels.videos["a"].kinds for labels in found] == [(("cut", "fade"),)] * 3
+    for kinds in ('["cut"]', '"cut fade"', '[["cut", 3]]'):
+        (tmp_path / "l.json").write_text(
+            f'{{"a": {{"duration": 9, "boundaries": [1, 2.5], "kinds": {kinds}}}}}'
+        )
+        with pytest.raises(LabelError, match=r"'a'.*(as many kinds|must hold words)"):
+            read_labels(tmp_path / "l.json")
+
+
 def test_steps_become_boundaries_where_they_begin_and_end(tmp_path: Path) -> None:
     table = "id,duration,start,end,step\nv,20,0,4,jack up\nv,20,4,9.5,unscrew\nv,20,12,20,lower\n"
     labels = read_labels(write(tmp_path, "inria.csv", table))

@@ -94,6 +94,13 @@ def test_the_boundaries_are_those_of_detect(film, model):
         assert asyncio.run(boundaries_of(file, model, fps=10))
 
 
+def test_a_part_of_a_source_is_streamed_as_it_is_detected(film, model):
+    part = {"start": 3, "end": "0:05"}
+    found = asyncio.run(boundaries_of(film, model, **part))
+    assert found == ongebd.detect(film, model, **part).boundaries
+    assert [boundary.onset for boundary in found] == pytest.approx([4], abs=0.05)
+
+
 def test_a_boundary_that_is_open_when_the_source_ends_is_told(tmp_path, make_video, model):
     film = make_video(tmp_path / "a.mp4", changing(3)[:52])
     assert asyncio.run(boundaries_of(film, model)) == ongebd.detect(film, model).boundaries != []

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ongebd.detector.judge import BoundaryRuns, Judge, ThresholdHead
-from ongebd.types import Boundary
+from ongebd.types import Boundary, Signs
 
 LEVEL = 0.5
 """Below every z here."""
@@ -162,7 +162,7 @@ def told(threshold, stream, chosen, levels=(2.0, 1.0)):
     time, found, onsets = 0.0, [], []
     for gap, z, cut in stream:
         time += gap
-        step = runs.update(time, z, cut=cut)
+        step = runs.update(time, z, signs=Signs(cut))
         found += step.boundaries
         onsets += [time] * step.onset
     last = runs.flush()
@@ -216,7 +216,9 @@ def closed(stream, levels=(2.0, 1.0), threshold=2.0):
     runs = BoundaryRuns(levels, 0.6, 0.0, 0.75)
     runs.use(threshold, levels)
     told = [
-        b for n, (z, *more) in enumerate(stream) for b in runs.update(n / 10, z, True, None, *more).boundaries
+        b
+        for n, (z, *more) in enumerate(stream)
+        for b in runs.update(n / 10, z, True, None, Signs(*more)).boundaries
     ]
     runs.flush()
     assert [b.onset for b in runs.closed] == [b.onset for b in told], "each is closed once, in order"
@@ -226,6 +228,14 @@ def closed(stream, levels=(2.0, 1.0), threshold=2.0):
 def test_a_peak_is_the_highest_score_of_the_second_after_an_onset():
     scores = [0, 2.5, 3, 4, 3, *[0] * 6, 9, *[0] * 9]
     assert closed([(z, False, 0.1) for z in scores]) == [(0.1, 4, "event"), (1.1, 9, "event")]
+
+
+def test_a_peak_is_higher_where_the_picture_before_is_unlike_the_one_after():
+    contrasts = [0.0, 0.2, 0.3, 0.4, 0.4, 0.6, 0.8, 0.9]  # the fifth one lies half a second after the onset
+    stream = [(2.5 if n == 0 else 0, False, 0.1, contrast) for n, contrast in enumerate(contrasts)]
+    early = [(2.5, False, 0.1, 0.1), (0, False, 0.1, 0.2), (0, True, 0.4, 0.3)]
+    assert closed([*stream, *[(0, False, 0.1, 0.0)] * 6]) == [(0.0, 2.9, "event")]
+    assert closed([*early, *stream[1:]])[:2] == [(0.0, 2.8, "event"), (0.2, 0.6, "cut")], "a cut comes soon"
 
 
 def test_a_kind_says_how_the_picture_changed():
@@ -244,7 +254,7 @@ def test_every_told_boundary_is_closed_once_in_order(stream, chosen):
     runs, time, found = BoundaryRuns([1.0], *chosen), 0.0, []
     for gap, z, cut in stream:
         time += gap
-        found += runs.update(time, z, cut=cut, change=0.1).boundaries
+        found += runs.update(time, z, signs=Signs(cut, 0.1)).boundaries
     last = runs.flush()
     found += [last] if last else []
     assert [b.onset for b in runs.closed] == [b.onset for b in found]
@@ -255,7 +265,8 @@ def test_every_told_boundary_is_closed_once_in_order(stream, chosen):
 def test_a_cut_whose_frame_stays_does_not_hide_the_next_change():
     runs = BoundaryRuns([0.3], min_gap=0.6, max_run=0, rearm=0.75)
     steps = [
-        runs.update(time, z, cut=cut) for time, z, cut in [(1, 0.4, True), (1, 0.0, False), (5, 0.35, False)]
+        runs.update(time, z, signs=Signs(cut))
+        for time, z, cut in [(1, 0.4, True), (1, 0.0, False), (5, 0.35, False)]
     ]
     assert [boundary.time for step in steps for boundary in step.boundaries] == [1, 5]
 
@@ -290,7 +301,7 @@ def test_a_boundary_is_closed_after_it_was_handed_out():
         assert closed == told[: len(closed)]
 
     for n in range(12):
-        hand_out(judge.take(n / 10, 0.0, n > 7))
+        hand_out(judge.take(n / 10, 0.0, Signs(n > 7)))
     judge.break_off()
     for n in range(6):
         hand_out(judge.take(n / 10, 0.0))

@@ -97,12 +97,12 @@ def test_the_weaker_of_two_neighbours_gives_way():
     assert [one.time for one in selected(some, 0, 60, Selection(min_length=5))] == [12.0, 30.0]
 
 
-def test_another_picture_counts_more_than_what_happens_in_one_and_then_the_peak_counts():
+def test_boundaries_are_ranked_by_their_peaks():
     some = [
         Boundary(10.0, 10.0, 10.0, 0.9, peak=0.95, kind="event"),
-        Boundary(20.0, 20.0, 20.0, 0.3, peak=0.5, kind="gradual"),
+        Boundary(20.0, 20.0, 20.0, 0.3, peak=1.3, kind="gradual"),
         Boundary(20.5, 20.5, 20.5, 0.8, peak=0.8, kind="event"),
-        Boundary(30.0, 30.0, 30.0, 0.2, peak=0.9, kind="cut"),
+        Boundary(30.0, 30.0, 30.0, 0.2, peak=1.4, kind="cut"),
     ]
     chosen = [[one.time for one in selected(some, 0, 60, Selection(chapters=n))] for n in (2, 3, 4, 5)]
     assert chosen == [[30], [20, 30], [10, 20, 30], [10, 20, 30]], "no chapter is shorter than a second"

@@ -29,15 +29,15 @@ class Schema:
     strict: bool
 
 
-TIMES, FRAMES = "substages_timestamps", "substages_myframeidx"
+TIMES, FRAMES, KINDS = "substages_timestamps", "substages_myframeidx", "kinds"
 OFFICIAL = Schema(
     "video_duration",
     TIMES,
     "f1_consis_avg",
-    ("fps", FRAMES, "num_frames", "f1_consis", "path_video", "path_frame"),
+    ("fps", FRAMES, "num_frames", "f1_consis", "path_video", "path_frame", KINDS),
     strict=False,
 )
-OWN = Schema("duration", "boundaries", "consistency", ("fps",), strict=True)
+OWN = Schema("duration", "boundaries", "consistency", ("fps", KINDS), strict=True)
 
 
 def from_dict(
@@ -161,8 +161,21 @@ def _video(
         fps=fps,
         last_frame=None if frames is None else int(frames) - (dataset != "tapos"),
         frame_boundaries=frame_boundaries or (),
+        kinds=_kinds(entry.get(KINDS), f"{where}, {KINDS}"),
         source=source or "labels",
     )
+
+
+def _kinds(rows: object, where: str) -> tuple[tuple[str, ...], ...]:
+    """A list of words per annotator, or, of the only one, its words."""
+    if rows is None:
+        return ()
+    found = []
+    for row in rows if is_list(rows) and any(map(is_list, rows)) else [rows]:
+        if not is_list(row) or not all(isinstance(word, str) for word in row):
+            raise LabelError(f'{where}: must hold words, such as ["cut", "event"], one for each boundary')
+        found.append(tuple(map(str, row)))
+    return tuple(found)
 
 
 def _annotators(entry: Mapping[object, object], key: str, where: str) -> tuple[FloatArray, ...] | None:

@@ -29,6 +29,7 @@ class VideoLabels:
         fps: Frames a second, above 0; None where the file doesn't say.
         last_frame: The last frame number of the video, from 0; the length in frames is one more.
         frame_boundaries: `boundaries` as frame numbers; empty where the file has none.
+        kinds: What kind each of `boundaries` is, any word; empty where the file doesn't say.
         source: The file, for messages.
     """
 
@@ -40,6 +41,7 @@ class VideoLabels:
     fps: float | None = None
     last_frame: int | None = None
     frame_boundaries: tuple[FloatArray, ...] = ()
+    kinds: tuple[tuple[str, ...], ...] = ()
     source: InitVar[str | None] = None
 
     def __post_init__(self, source: str | None) -> None:
@@ -55,6 +57,9 @@ class VideoLabels:
         if scores and scores != len(self.boundaries):
             many = len(self.boundaries)
             raise LabelError(f"{where}: {scores} consistency scores for {many} annotators; give one for each")
+
+        if self.kinds and [len(row) for row in self.kinds] != [len(times) for times in self.boundaries]:
+            raise LabelError(f"{where}: as many kinds as boundaries are needed, for each annotator")
 
     @property
     def most_consistent(self) -> int | None:

@@ -7,7 +7,8 @@ Anyone can write ours by hand. The CSV has one line per video and annotator, wit
     kitchen,62.4,ben,3.3 39.9
 
 The JSON says the same: `{"kitchen": {"duration": 62.4, "boundaries": [[3.1, 12.0, 40.5], [3.3, 39.9]]}}`;
-with one annotator the inner list may be left out.
+with one annotator the inner list may be left out. `kinds`, a column or key like `boundaries`, may say of each
+what it is, in one word (`cut dissolve event`): `ongebd evaluate` then also reports each kind.
 
 INRIA-style sets mark *steps* with a start and an end: a CSV with one line per step, `id,duration,start,end`
 in seconds, and a column `annotator` if there are several. A boundary is where a step starts or ends. Ends
@@ -24,7 +25,7 @@ from typing import Any, Literal
 
 from ongebd.data.files import UnreadKeys, parse_json, read_bytes, read_text, sha256, table_rows
 from ongebd.data.kinetics_raw import convert_raw_annotation, is_raw_annotation
-from ongebd.data.label_dicts import FRAMES, OFFICIAL, OWN, TIMES, from_dict
+from ongebd.data.label_dicts import FRAMES, KINDS, OFFICIAL, OWN, TIMES, from_dict
 from ongebd.data.label_set import LabelSet
 from ongebd.data.numbers import kind, parse_number
 from ongebd.data.restricted_pickle import read_pickle
@@ -109,14 +110,14 @@ def _from_csv(data: bytes, path: Path) -> LabelSet:
     header = read_text(data, path).split("\n", 1)[0].lower()
     steps = {"start", "end"} <= {name.strip(' "\r') for name in header.split(",")}
     columns = ("start", "end") if steps else ("boundaries",)
-    unread = UnreadKeys("id", "duration", "annotator", *columns)
+    unread = UnreadKeys("id", "duration", "annotator", KINDS, *columns)
     entries: dict[object, dict[str, Any]] = {}
     for where, row in table_rows(data, path, {"id", "duration", *columns}):
         unread.see(row, where)
         if not row["id"]:
             raise LabelError(f"{where}: the id is empty; name the video")
         duration = parse_number(row["duration"], f"{where}, duration")
-        entry = entries.setdefault(row["id"], {"duration": duration, "boundaries": {}})
+        entry = entries.setdefault(row["id"], {"duration": duration, "boundaries": {}, KINDS: []})
         if entry["duration"] != duration:
             both = f"{entry['duration']:g} and {duration:g} s"
             raise LabelError(f"{where}: video {row['id']!r} has two durations, {both}")
@@ -130,9 +131,11 @@ def _from_csv(data: bytes, path: Path) -> LabelSet:
         else:
             cells = row["boundaries"].replace(";", " ").split()
             annotators[name] = [parse_number(cell, f"{where}, boundaries") for cell in cells]
+            entry[KINDS].append(row.get(KINDS, "").replace(";", " ").split())
     for entry in entries.values():
         annotators = entry["boundaries"].values()
         entry["boundaries"] = [sorted(times) if steps else times for times in annotators]
+        entry[KINDS] = entry[KINDS] if any(entry[KINDS]) else None
     notes = ["boundaries are the starts and ends of steps, coinciding ones once"] if steps else []
     dataset = "inria" if steps else "custom"
     return from_dict(entries, OWN, dataset, str(path), sha256(data), [*notes, *unread.notes()])

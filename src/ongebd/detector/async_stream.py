@@ -18,6 +18,7 @@ from ongebd.detector.source_run import Closed, SourceRun, given_model
 from ongebd.errors import SourceError
 from ongebd.types import Boundary
 from ongebd.video import Source
+from ongebd.video.timing import Moment, part_of
 
 _PATIENCE = 1.0
 """Seconds to wait for the threads of a stream that was left; those that a driver holds up stay behind."""
@@ -33,6 +34,9 @@ async def stream_async(
     max_pixels: int = MAX_PIXELS,
     private_network: bool = False,
     device: str = "cpu",
+    start: Moment | None = None,
+    end: Moment | None = None,
+    duration: Moment | None = None,
     min_length: float | None = None,
     max_per_minute: float | None = None,
     updates: bool = False,
@@ -57,6 +61,9 @@ async def stream_async(
         max_pixels: The largest picture that is decoded.
         private_network: Whether what a web source names may be on the private network.
         device: Where the networks of a model given by name compute.
+        start: Where to begin, in seconds or as "h:mm:ss"; times stay those of the source.
+        end: Where to end.
+        duration: Seconds (or "h:mm:ss") after the start, instead of `end`.
         min_length: Seconds; a boundary that comes sooner after the last one isn't told.
         max_per_minute: Boundaries a minute; those that stand out lately are told.
         updates: Whether each boundary comes again, with the same onset, once its peak and kind are known:
@@ -81,6 +88,7 @@ async def stream_async(
         loaded, asked = given_model(model, device), asked_for(config, settings)
         loaded.check_online()
         wanted = Selection(min_length=min_length, max_per_minute=max_per_minute)
+        begin, until = part_of(start, end, duration)
         with SourceRun(
             source,
             loaded,
@@ -90,8 +98,10 @@ async def stream_async(
             max_pixels=max_pixels,
             private_network=private_network,
             stop=stop,
+            start=begin,
+            end=until,
         ) as run:
-            choice = Choice(wanted, 0.0, run.video.name)
+            choice = Choice(wanted, float(begin), run.video.name)
             for event in run:  # ends once `stop` is set
                 if isinstance(event, Closed) and choice.closes(event.boundary) and updates:
                     tell(event.boundary)

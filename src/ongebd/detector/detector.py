@@ -16,8 +16,7 @@ from ongebd.detector.config import StreamConfig
 from ongebd.detector.judge import Judge, LateScores
 from ongebd.errors import ConfigError, FeatureError, a_number
 from ongebd.estimator.anticipation import Anticipator, ErrorFunction, cosine_error
-from ongebd.estimator.learned import LearnedScorer
-from ongebd.types import Boundary, Decision, Feature, ImageU8
+from ongebd.types import Boundary, Decision, Feature, ImageU8, Signs
 from ongebd.video.timing import Sampler
 
 
@@ -206,8 +205,10 @@ class OnlineDetector:
             self._hold(time - self._time)
         score = self._score(feature, time)
         self._time, self._last = time, feature
-        seen = self._scorer if isinstance(self._scorer, LearnedScorer) else None
-        return self._judge.take(time, score, *((seen.cut, seen.change) if seen else ()))
+        return self._judge.take(time, score, self._signs())
+
+    def _signs(self) -> Signs:
+        return getattr(self._scorer, "signs", Signs())
 
     def _score(self, feature: Feature, time: float) -> float | None:
         score = self._scorer.update(feature, time)
@@ -223,7 +224,8 @@ class OnlineDetector:
         long = seconds > _LONG or min(seconds, self._stayed) > _LONG_TWICE
         self._stayed = seconds
         for _ in range(min(round(seconds / self._step) - 1, _REPEATS) if long else 0):
-            self._judge.hold(self._time, self._score(self._last, self._time), self._time + seconds)
+            score = self._score(self._last, self._time)
+            self._judge.hold(self._time, score, self._signs(), self._time + seconds)
 
     def _end(self) -> None:
         """No frame follows the last one: of a slow source, it stays as long as the one before it."""

@@ -13,10 +13,11 @@ from math import inf
 from typing import NamedTuple, Protocol, Self
 
 from ongebd.estimator.discriminator import BoundaryDiscriminator
-from ongebd.types import Boundary, Decision, Kind
+from ongebd.types import Boundary, Decision, Kind, Signs
 
 OBD, THRESHOLD, HYSTERESIS = "obd", "threshold", "hysteresis"
 """The names of the heads; `obd` is the paper's, `BoundaryDiscriminator`."""
+_NO_SIGNS = Signs()
 _HELD = -1  # instead of the number of a frame that is shown again
 
 
@@ -72,6 +73,8 @@ SHOT_SECONDS = 0.06
 """What changes so shortly before a cut, or after it, is a blend of both shots."""
 PEAK_SECONDS = 1.0
 """So long after its onset a boundary is measured. A run whose onset is its centre may be told so late."""
+CONTRAST_SECONDS = 0.5
+"""So long after an onset the means before and after it meet there."""
 BACK = 0.1
 """The error between features one second apart, up to which the old picture is back."""
 GRADUAL = 0.2
@@ -95,20 +98,19 @@ class _Level:
     score: float = 0.0  # of its last run
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Run:
-    """A run that is still on."""
+    """A run that is still on, or whose boundary isn't closed."""
 
     level: _Level
     onset: float
     score: float
     peak: float = -inf
     told: float | None = None  # when
-
-    def boundary(self, centre: float, now: float, kind: Kind | None = None) -> Boundary:
-        """The boundary that is decided now."""
-        told = now if self.told is None else self.told
-        return Boundary(centre, self.onset, now, self.score, told, self.peak, kind)
+    kind: Kind | None = None
+    change: float | None = None  # the largest
+    contrast: float = 0.0  # between before and after the onset
+    boundary: Boundary | None = None
 
 
 class BoundaryRuns:
@@ -178,18 +180,11 @@ class BoundaryRuns:
         self._cut = -inf  # time of the last one
         self._flash = -inf  # time of the last cut before which there was none for long
         self._back = False  # whether the old picture came back soon after it
-        self._measured: Boundary | None = None  # the last one told, until its peak and kind are known
-        self._change: float | None = None
+        self._open: list[_Run] = []  # boundaries whose peak and kind aren't known yet
         self.closed: list[Boundary] = []
 
     def update(
-        self,
-        time: float,
-        z: float,
-        able: bool = True,
-        now: float | None = None,
-        cut: bool = False,
-        change: float | None = None,
+        self, time: float, z: float, able: bool = True, now: float | None = None, signs: Signs = _NO_SIGNS
     ) -> RunStep:
         """Take one frame's score; times in seconds, never decreasing.
 
@@ -198,24 +193,21 @@ class BoundaryRuns:
             z: How far it stands out.
             able: Whether it may be positive at all.
             now: When the score became known; None: at the frame.
-            cut: Whether a new shot begins with it.
-            change: The error against a second ago; None if the method has none.
+            signs: What else is known of the frame.
         """
-        self._latest = now = time if now is None else now
+        self._latest = time if now is None else now
         found: list[Boundary] = []
         told = False
-        if cut and time - self._cut >= SHOT_SECONDS:
+        if signs.cut and time - self._cut >= SHOT_SECONDS:
             if time - self._cut > PEAK_SECONDS + CUT_SECONDS:
                 self._flash, self._back = time, False
             run, self._cut = self._run, time
             found += self._end()
             if self.max_run > 0 or run is None or not self._just_begun(run, time):
                 run = _Run(self._levels[0], time, z)
-            run.peak = max(run.peak, z)
+            run.peak, run.kind = max(run.peak, z), "cut"
             if told := run.told is None:
-                found.append(run.boundary(run.onset, now, "cut"))
-            elif self._measured is not None:
-                self._measured = replace(self._measured, kind="cut")
+                found.append(self._tell(run, run.onset))
         in_cut = taken = time - self._cut < CUT_SECONDS
         for level in self._levels:
             positive = level.head.update(z).is_boundary and able
@@ -233,49 +225,55 @@ class BoundaryRuns:
                 found += self._end() if taken else self._follow(run, time, z, positive)
                 told |= known is None and run.told is not None
             taken = taken or positive
-        self._measure(found, time, z, change)
+        self._measure(time, z, signs)
         return RunStep(told, found)
 
     @property
     def told(self) -> int:
         """Boundaries told that were not taken from `closed` yet."""
-        return len(self.closed) + (self._measured is not None)
+        return len(self.closed) + len(self._open)
 
     def flush(self) -> Boundary | None:
         """End an open run, and close what was told. The last frame seen decides it."""
         found = self._end()
-        self._measure(found, self._latest, -inf, None)
-        self._close()
+        self._close(inf)
         return next(iter(found), None)
 
-    def _measure(self, found: Sequence[Boundary], time: float, z: float, change: float | None) -> None:
-        """Close a boundary that is a second old, or at the next one; measure it until then.
+    def _tell(self, run: _Run, centre: float) -> Boundary:
+        """Decide a run's boundary now."""
+        run.told = self._latest if run.told is None else run.told
+        run.boundary = Boundary(centre, run.onset, self._latest, run.score, run.told, kind=run.kind)
+        self._open.append(run)
+        return run.boundary
+
+    def _measure(self, time: float, z: float, signs: Signs) -> None:
+        """Measure the run and the boundaries that are on; peak and change only until the next boundary.
 
         A cut after which the old picture soon returns was a flash: of a flat picture nothing else shows it.
         """
+        change = signs.change
         self._back |= change is not None and change < BACK and time - self._flash < CUT_SECONDS
-        for boundary in found:
-            self._close()
-            self._measured, self._change = boundary, None if change is None else 0.0
-        told = self._measured
-        if told is None:
-            return
-        if change is not None and time - self._cut > PEAK_SECONDS:
-            self._change = max(self._change or 0.0, change)
-        if time - told.onset >= PEAK_SECONDS:
-            self._close()
-        elif told.peak is not None and z > told.peak:
-            self._measured = replace(told, peak=z)
+        for run in [*self._open, *([self._run] if self._run else [])]:
+            if time - run.onset < CONTRAST_SECONDS:
+                run.contrast = signs.contrast
+            if run is self._run or run is self._open[-1]:
+                if time - run.onset < PEAK_SECONDS:
+                    run.peak = max(run.peak, z)
+                if change is not None:
+                    run.change = max(run.change or 0.0, change if time - self._cut > PEAK_SECONDS else 0.0)
+        self._close(time)
 
-    def _close(self) -> None:
-        told, self._measured = self._measured, None
-        if told is not None:
-            kind = told.kind
-            if kind == "cut" and self._back and told.onset - self._flash < CUT_SECONDS:
+    def _close(self, time: float) -> None:
+        """Close the boundaries that are a second old."""
+        while self._open and time - self._open[0].onset >= PEAK_SECONDS:
+            run = self._open.pop(0)
+            kind = run.kind
+            if kind == "cut" and self._back and run.onset - self._flash < CUT_SECONDS:
                 kind = "event"
-            if kind is None and self._change is not None:
-                kind = "gradual" if self._change > GRADUAL else "event"
-            self.closed.append(replace(told, kind=kind))
+            if kind is None and run.change is not None:
+                kind = "gradual" if run.change > GRADUAL else "event"
+            assert run.boundary is not None
+            self.closed.append(replace(run.boundary, peak=run.peak + run.contrast, kind=kind))
 
     def _just_begun(self, run: _Run, time: float) -> bool:
         """Whether a run began with the blend of two shots before a cut."""
@@ -307,17 +305,16 @@ class BoundaryRuns:
         run.peak = max(run.peak, z)
         passes = run.peak > self._threshold or level.head.threshold >= self._threshold
         if run.told is None and passes and (sure or ends):
-            run.told = self._latest
             if at_once:
-                return [run.boundary(run.onset, self._latest)]
+                return [self._tell(run, run.onset)]
+            run.told = self._latest
         return self._end() if ends else []
 
     def _end(self) -> list[Boundary]:
         run, self._run = self._run, None
         if run is None or run.told is None or self.max_run == 0:
             return []
-        centre = (run.onset + run.level.last_positive) / 2
-        return [run.boundary(centre, self._latest)]
+        return [self._tell(run, (run.onset + run.level.last_positive) / 2)]
 
 
 class _Waiting(NamedTuple):
@@ -325,8 +322,7 @@ class _Waiting(NamedTuple):
 
     number: int
     time: float
-    cut: bool
-    change: float | None
+    signs: Signs
 
 
 class LateScores(Protocol):
@@ -371,23 +367,19 @@ class Judge:
         self._owed: deque[Decision] = deque()  # decisions not handed out yet
         self._found: deque[Boundary] = deque()  # boundaries not handed out yet
 
-    def take(
-        self, time: float, score: float | None, cut: bool = False, change: float | None = None
-    ) -> Decision:
-        """The next frame, shown at `time`; `cut` and `change` as in `BoundaryRuns`.
-
-        The score is that of the frame `latency` before.
-        """
-        self._wait(_Waiting(self.frames, time, cut, change), score, time)
+    def take(self, time: float, score: float | None, signs: Signs = _NO_SIGNS) -> Decision:
+        """The next frame, shown at `time`. The score is that of the frame `latency` before."""
+        self._wait(_Waiting(self.frames, time, signs), score, time)
         self.frames += 1
         return self._hand_out(self._owed.popleft() if self._owed else _pending(self.frames - 1, time))
 
-    def hold(self, time: float, score: float | None, now: float) -> None:
+    def hold(self, time: float, score: float | None, signs: Signs, now: float) -> None:
         """The last frame, shown at `time`, stays: as `take`, but there is no decision on it again.
 
-        A boundary that begins here begins with the frame. It is known at `now`.
+        A boundary that begins here begins with the frame. It is known at `now`. Cut and change are known of
+        the frame already.
         """
-        self._wait(_Waiting(_HELD, time, False, None), score, now)
+        self._wait(_Waiting(_HELD, time, Signs(contrast=signs.contrast)), score, now)
 
     def drain(self) -> list[Decision]:
         """The decisions on the frames that still wait: no frames follow them in this epoch."""
@@ -438,16 +430,16 @@ class Judge:
 
     def _decide(self, score: float | None, now: float) -> list[Decision]:
         """The decision on the frame that waits longest; its verdict is known at `now`, in seconds."""
-        index, time, cut, change = self._waiting.popleft()
+        index, time, signs = self._waiting.popleft()
         head = self.head
         if score is None:  # nothing to compare the frame with: it leaves the head as it is
             z, ready, positive = 0.0, False, False
         else:
             head.update(score)
             z, ready, positive = head.z, head.ready, head.is_boundary
-        before_cut = any(later.cut and later.time - time < CUT_SECONDS for later in self._waiting)
+        before_cut = any(later.signs.cut and later.time - time < CUT_SECONDS for later in self._waiting)
         able = ready and score is not None and score > self._runs.least and not before_cut
-        onset, found = self._runs.update(time, z, able, now, cut, change)
+        onset, found = self._runs.update(time, z, able, now, signs)
         self._found += found
         moments = head.mean, head.std, z, head.threshold
         decision = Decision(index, time, score or 0.0, *moments, positive or onset, ready, onset)

@@ -40,12 +40,8 @@ class Selection:
 
 
 def strength(boundary: Boundary) -> float:
-    """What boundaries are ranked by: those between two pictures before those within one, then by their peak.
-
-    Scores alone rank a dissolve below a gesture. (Only learned models have kinds, and their scores end at 1.)
-    """
-    peak = boundary.score if boundary.peak is None else boundary.peak
-    return peak + (boundary.kind in ("cut", "gradual"))
+    """What boundaries are ranked by: their peak; before it is known, cuts first, then by their score."""
+    return boundary.score + (boundary.kind == "cut") if boundary.peak is None else boundary.peak
 
 
 def selected(boundaries: Iterable[Boundary], start: float, end: float, wanted: Selection) -> list[Boundary]:

@@ -17,7 +17,7 @@ import numpy as np
 from ongebd.errors import ConfigError, os_errors
 from ongebd.estimator.cues import CONTEXT, LUMA_DIM, Context, CueStream
 from ongebd.estimator.forest import Forest
-from ongebd.types import Feature
+from ongebd.types import Feature, Signs
 
 FORMAT = 2
 STILL, SAME, QUIET = 12, 1e-4, 0.01
@@ -29,6 +29,7 @@ JUMP = 2.5
 the frame is from the last one."""
 CHANGE = CueStream.names.index("to 24 ago")
 """The cue that says whether the picture is another one than a second ago."""
+CONTRAST = CueStream.names.index("mean of 12 to 12 ago")
 COLD = 8
 """The first frames of a stream have no score: what is usual in it is not known yet."""
 _WEIGHTS = files("ongebd.estimator") / "weights"
@@ -122,7 +123,7 @@ class LearnedScorer:
         dim: D, numbers in a feature of its backbone.
 
     Attributes:
-        change: The error of the last frame against the one a second before it.
+        signs: What the last frame shows beside its score.
     """
 
     latency = 0
@@ -130,7 +131,7 @@ class LearnedScorer:
     def __init__(self, model: LearnedModel, dim: int) -> None:
         self.model = model
         self.name = model.facts.name
-        self.change = 0.0
+        self.signs = Signs()
         self._cues = CueStream(dim)
         self._context = Context(len(self._cues.names))
         self.state_bytes = self._cues.state_bytes + self._context.state_bytes
@@ -145,7 +146,7 @@ class LearnedScorer:
         A frame with the time of the one before it is that one, which stays.
         """
         cues = self._cues.update(feature)
-        self.change = float(cues[CHANGE])
+        self.signs = Signs(self._cues.cut, float(cues[CHANGE]), 2 * float(cues[CONTRAST]))
         least = JUMP * self._jump(float(cues[0]), feature[-LUMA_DIM:], repeated=time == self._time)
         self._time = time
         inputs = self._context.update(cues)
@@ -153,11 +154,6 @@ class LearnedScorer:
         if self._seen <= COLD:
             return None
         return max(float(self.model.forest.scores(inputs[np.newaxis])[0]), min(least, 1.0))
-
-    @property
-    def cut(self) -> bool:
-        """Whether a hard cut lies before the last frame, which no score says."""
-        return self._cues.cut
 
     def flush(self) -> list[float | None]:
         """No score is late."""

@@ -461,3 +461,22 @@ def test_predictions_of_another_kind_are_refused_with_a_form_to_save_them_in(
     (tmp_path / name).write_bytes(b"\x93NUMPY")
     assert run(files, predictions=name) == 2
     assert "save {id: [times]} as JSON" in capsys.readouterr().err
+
+
+def test_where_labels_have_kinds_the_report_says_how_many_of_each_were_found(
+    files: dict[str, Path], capsys: Any
+) -> None:
+    labels = files["labels.pkl"].with_name("labels.csv")
+    labels.write_text(
+        "id,duration,annotator,boundaries,kinds\n"
+        "aaaaaaaaaaa,10,anna,2 5 7.2,cut dissolve cut\n"
+        "aaaaaaaaaaa,10,ben,2,dissolve\n"
+        "bbbbbbbbbbb,8,anna,4,cut\n"
+    )
+    given = {**files, "labels.pkl": labels}
+    assert run(given, "--resamples", "0", "--out", str(files["report"])) == 0
+    found = json.loads((files["report"] / "report.json").read_text())["by_kind"]
+    assert [row["tp"] for row in found["cut"].values()] == [0, 2, 2, 2]
+    assert [row["positives"] for row in found["cut"].values()] == [3, 3, 3, 3]
+    assert found["dissolve"]["0.25"] == {"positives": 1, "tp": 0}
+    assert "Recall by kind" in capsys.readouterr().out

@@ -186,6 +186,7 @@ def _official(video: CompositeVideo) -> dict[str, object]:
         "f1_consis_avg": 1.0,
         "substages_timestamps": [times],
         "substages_myframeidx": [[round(time * video.fps) for time in times]],
+        "kinds": [[boundary.kind for boundary in video.boundaries]],
     }
 
 

@@ -29,6 +29,7 @@ class Comparison:
     Attributes:
         ids: Their ids.
         annotators: Each video's boundaries, one array per annotator.
+        kinds: Each video's kinds of boundary by annotator, or nothing.
         lengths: What a relative tolerance is a fraction of, shape (V,).
         limits: The last admissible time, shape (V,).
         detections: Each video's admissible detections, in the given order.
@@ -43,6 +44,7 @@ class Comparison:
 
     ids: tuple[str, ...]
     annotators: list[tuple[FloatArray, ...]]
+    kinds: list[tuple[tuple[str, ...], ...]]
     lengths: FloatArray
     limits: FloatArray
     detections: list[FloatArray]
@@ -152,6 +154,7 @@ def compare(
     return Comparison(
         ids=tuple(video.id for video in scored),
         annotators=[video.frame_boundaries if unit == "frames" else video.boundaries for video in scored],
+        kinds=[video.kinds for video in scored],
         lengths=limits + 1 if unit == "frames" else limits,
         limits=limits,
         detections=[row.times[mask] for row, mask in zip(rows, masks, strict=True)],

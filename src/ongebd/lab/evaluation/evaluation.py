@@ -32,6 +32,7 @@ from ongebd.lab.evaluation.report_values import (
     by_name,
     curve_values,
     delay_values,
+    kind_values,
     labels_values,
     predictions_values,
     relative_values,
@@ -181,6 +182,7 @@ def _evaluate_system(
         "relative": relative_values(scores, drawn),
         "relative_in_frames": _in_frames(labels, predictions, config, min_consistency),
         "absolute": absolute_values(scores, drawn, watched, hour_samples),
+        "by_kind": kind_values(comparison, counts),
         "floors": {
             floor.name: {
                 "figures": {name: {"f1": f.f1, "detail": f.detail} for name, f in floor.figures.items()},

@@ -26,6 +26,7 @@ def report_tables(report: Values) -> list[Table]:
             _figures_table(name, system),
             _relative_table(name, system),
             _absolute_table(name, system),
+            *([_kind_table(name, system)] if system["by_kind"] else []),
             _delay_table(name, system),
         ]
     return [*tables, _difference_table(report, names)] if "difference" in report else tables
@@ -177,6 +178,18 @@ def _absolute_table(name: str, system: Values) -> Table:
     )
     header = ("tolerance", *_SCORES, "false alarms/hour", "95 %")
     return Table(f"Absolute tolerances: {name}", header, rows, [note])
+
+
+def _kind_table(name: str, system: Values) -> Table:
+    rows = [
+        [
+            printable(kind),
+            *(f"{row['tp'] / row['positives']:.3f} of {row['positives']}" for row in by_tolerance.values()),
+        ]
+        for kind, by_tolerance in system["by_kind"].items()
+    ]
+    header = ("kind in the labels", *(f"± {seconds} s" for seconds in ABSOLUTE))
+    return Table(f"Recall by kind: {name}", header, rows, [f"The {system['scored']} is scored."])
 
 
 def _delay_table(name: str, system: Values) -> Table:

@@ -16,6 +16,7 @@ from ongebd.lab.evaluation.comparison import Comparison
 from ongebd.lab.evaluation.counts import Counts, Scores
 from ongebd.lab.evaluation.delay import ALLOWED_DELAYS, DELAY_TOLERANCE, false_alarms_per_hour
 from ongebd.lab.evaluation.figures import ABSOLUTE, ABSOLUTE_PART, RELATIVE_PART, figure_values
+from ongebd.lab.evaluation.matching import greedy_match
 from ongebd.lab.evaluation.relative_distance import THRESHOLDS
 
 Values = dict[str, Any]
@@ -99,6 +100,24 @@ def absolute_values(scores: Scores, drawn: Scores, hours: float, drawn_hours: Fl
         row["false_alarms_per_hour"] = float(value) if value == value else None  # NaN is not JSON
         row["false_alarms_per_hour_interval"] = Interval.of(samples)
     return rows
+
+
+def kind_values(comparison: Comparison, counts: Counts) -> Values:
+    """By kind of boundary, where labels have kinds: how many there are at each absolute tolerance, and found.
+
+    They are those of the annotators that the official rule chooses.
+    """
+    rows: Values = {}
+    chosen = counts.annotator[:, ABSOLUTE_PART]
+    for video, kinds in enumerate(comparison.kinds):
+        for tolerance, annotator in zip(ABSOLUTE, chosen[video], strict=True) if kinds else ():
+            times, detections = comparison.annotators[video][annotator], comparison.detections[video]
+            hits = {place for place, _ in greedy_match(times, detections, tolerance)}
+            for place, kind in enumerate(kinds[annotator]):
+                row = rows.setdefault(kind, {}).setdefault(str(tolerance), {"positives": 0, "tp": 0})
+                row["positives"] += 1
+                row["tp"] += place in hits
+    return dict(sorted(rows.items()))
 
 
 def delay_values(delays: FloatArray | None) -> Values:

@@ -27,8 +27,7 @@ class BatchedScorer:
         empty: The state of one stream before its first frame, (1, …) each.
         compiles: Whether `torch.compile` can take `step` and `prepare`; it can't take cuDNN's recurrent
             layers.
-        cuts: Whether `step` gives two more columns: 1 where a hard cut lies before the frame, else 0; and the
-            error against a second ago.
+        cuts: Whether `step` gives the three `Signs` of a frame in further columns.
     """
 
     name: str
@@ -50,7 +49,7 @@ class BatchedScorer:
             seen: Frames of each stream before this one, (B,), int64.
 
         Returns:
-            The scores, (B,), or with those columns, (B, 3), any float type; whether each frame has one, (B,),
+            The scores, (B,), or with those columns, (B, 4), any float type; whether each frame has one, (B,),
             bool; and the new state.
         """
         raise NotImplementedError

@@ -31,7 +31,7 @@ CONTROL = ("slot", "forced", "time", *SETTINGS)
 VERDICT = ("error", "mean", "std", "z", "threshold", "positive", "ready", "known", "restarted", "fault")
 """What the device reports for each row of a step, float64; truth values are 0 and 1. For a method of several
 views, `error` is what the first one says, and the others' follow these columns; where cuts are looked for,
-the last two columns are whether one lies before the frame, and the change since a second ago."""
+the last ones are the frame's `Signs`."""
 FEATURE_BROKEN, FEATURE_ZERO, SCORE_BROKEN = 1, 2, 3
 """Values of `fault`; 0 is none."""
 
@@ -109,7 +109,7 @@ class Engine:
         self.spare = slots  # the slot of rows that only fill a bucket
         self._network, self._scorer = network, scorer
         most = self.buckets[-1]
-        columns = len(VERDICT) + 2 * scorer.cuts
+        columns = len(VERDICT) + 3 * scorer.cuts
         self.state = SlotState.new(scorer, slots + 1, delta, device)
         control_bytes, picture_bytes = most * len(CONTROL) * 8, 3 * backbone.input_size**2
         self.uploaded = torch.zeros(control_bytes + most * picture_bytes, dtype=torch.uint8, device=device)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ongebd.estimator.cues import LUMA_DIM, CueStream
 from ongebd.estimator.forest import Forest
-from ongebd.estimator.learned import CHANGE, COLD, LearnedModel
+from ongebd.estimator.learned import CHANGE, COLD, CONTRAST, LearnedModel
 from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows, Scored
 from ongebd.pool.gpu.cues import BatchedAppearance, BatchedContext, BatchedCuts, BatchedMotion
 
@@ -40,10 +40,11 @@ class BatchedLearned(BatchedScorer):
         self.empty = self._appearance.empty + self._motion.empty + self._context.empty + self._cuts.empty
 
     def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
-        """The score, whether there is a cut, and the change, (B, 3), float64."""
+        """The score and the `Signs`, (B, 4), float64."""
         inputs, after = self.inputs(features, state, seen)
         cut, cuts = self._cuts.step(after[1], features[:, self._network_dim :], state[6:], seen)
-        scores = [self._forest.scores(inputs), cut.double(), inputs[:, CHANGE].double()]
+        signs = [cut.double(), inputs[:, CHANGE].double(), 2 * inputs[:, CONTRAST].double()]
+        scores = [self._forest.scores(inputs), *signs]
         return torch.stack(scores, dim=1), seen >= COLD, after + cuts
 
     def inputs(self, features: Tensor, state: Rows, seen: Tensor) -> tuple[Tensor, Rows]:

@@ -12,11 +12,11 @@ from ongebd.detector.judge import OBD, Judge, ThresholdHead
 from ongebd.errors import FeatureError
 from ongebd.pool.gpu.batched_scorer import BatchedScorer
 from ongebd.pool.gpu.discriminator import SETTINGS
-from ongebd.pool.gpu.engine import FEATURE_BROKEN, FEATURE_ZERO, SCORE_BROKEN, VERDICT
-from ongebd.types import Boundary, Decision
+from ongebd.pool.gpu.engine import FEATURE_BROKEN, FEATURE_ZERO, SCORE_BROKEN
+from ongebd.types import Boundary, Decision, Signs
 
 Verdict = list[float]
-"""A row as `ongebd.pool.gpu.engine.VERDICT` names it."""
+"""A row as `VERDICT` of `ongebd.pool.gpu.engine` names it."""
 
 _BROKEN = {
     FEATURE_BROKEN: "the feature has NaN or infinity in it; check the backbone (float16 ends at 65504)",
@@ -108,10 +108,10 @@ class DeviceSlot(Judge):
             raise FeatureError(f"frame {self.frames} at {time:.3f} s: {_BROKEN[int(fault)]}")
         if restarted:
             self.break_off()
-        cut, change = verdict[len(VERDICT) :] if self._cuts else (0, None)
+        signs = Signs(verdict[-3] > 0, *verdict[-2:]) if self._cuts else Signs()
         if known and self._device_head is not None:
             self._device_head.read(verdict)
-        return self.take(time, error if known else None, cut > 0, change)
+        return self.take(time, error if known else None, signs)
 
     def new_epoch(self) -> Boundary | None:
         """See `OnlineDetector.new_epoch`."""
