@@ -376,7 +376,7 @@ def test_unread_results_hold_the_pool_up_and_nothing_is_lost(stub_model):
 
 def mine() -> list[str]:
     names = [thread.name for thread in threading.enumerate()]
-    return [name for name in names if name.startswith("ongebd-") and name != "ongebd-gate"]  # it stays
+    return [name for name in names if name.startswith("ongebd-")]
 
 
 @pytest.mark.parametrize("drain", [True, False])

@@ -33,9 +33,8 @@ QUICK = Patience(open_timeout=5, read_timeout=2, stall_after=0.6, first_delay=0.
 
 
 def our_threads() -> set[threading.Thread]:
-    """The threads of a watcher that run. (A process keeps its gate for http sources.)"""
-    ours = (thread for thread in threading.enumerate() if thread.name.startswith("ongebd"))
-    return {thread for thread in ours if thread.name != "ongebd-gate"}
+    """The threads of a watcher that run."""
+    return {thread for thread in threading.enumerate() if thread.name.startswith("ongebd")}
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,10 @@ import time
 import av
 import pytest
 
+from ongebd.errors import SourceError
 from ongebd.output.jsonl import read_jsonl
-from ongebd.video import connecting
-from ongebd.video.connecting import Connecting, look_up
+from ongebd.video import VideoReader
+from ongebd.video.connecting import Connecting
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals")
 ONGEBD = [sys.executable, "-m", "ongebd"]
@@ -102,8 +103,10 @@ def test_two_signals_at_any_moment_of_detect_leave_whole_results(film, tmp_path,
     assert len((tmp_path / "out" / "film.csv").read_text().splitlines()) == 1 + len(recording.boundaries)
 
 
-def test_a_name_server_that_says_nothing_is_waited_for_no_longer_than_for_the_source(monkeypatch):
-    monkeypatch.setattr(connecting.socket, "getaddrinfo", lambda *_: time.sleep(1))
+@pytest.mark.parametrize("url", ["http://camera/1", "rtsp://camera/1", "udp://camera:1"])
+def test_a_name_server_that_says_nothing_is_waited_for_no_longer_than_for_the_source(monkeypatch, url):
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: time.sleep(1))
     began = time.monotonic()
-    assert look_up("camera", Connecting(open_timeout=0.1)) == "no answer from the name server within 0.1 s"
+    with pytest.raises(SourceError, match=r"no answer within 0\.1 s"):
+        VideoReader(url, connecting=Connecting(open_timeout=0.1))
     assert time.monotonic() - began < 0.9

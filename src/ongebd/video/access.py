@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-import socket
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import unquote, urlsplit
@@ -37,24 +38,22 @@ _SOUND: Final = "mp3,wav,flac,aac,ac3,eac3,aiff,caf,amr,ape,au,w64,wv,tta,dts"
 _PLAYLIST = "hls"
 PLAYLISTS: Final = (".m3u8", ".m3u")
 """How the name of an HLS playlist ends, in lower case."""
-_ANY_NAME: Final = {
-    "allowed_extensions": "ALL",
-    "allowed_segment_extensions": "ALL",
-    "extension_picky": "0",
-}
-"""FFmpeg's options for a playlist whose pieces have no name of a video, as many servers call theirs."""
 DATA_OPTIONS: Final = {"protocol_whitelist": "file,fd,pipe", "format_whitelist": f"{_FORMATS},{_SOUND}"}
 """FFmpeg's options for a file, a pipe or a file object: a container that opens nothing else."""
-_WEB = "http,https,httpproxy,tcp,tls,crypto,data"
-_STREAM = (
-    "udp,tcp,tls,rtp,srtp,rtsp,rtsps,rtmp,rtmps,rtmpt,rtmpts,rtmpe,rtmpte,ffrtmphttp,ffrtmpcrypt,srt,crypto"
-)
+WEB_OPTIONS: Final = {
+    "format_whitelist": f"{_FORMATS},{_SOUND},{_PLAYLIST}",
+    "protocol_whitelist": "file,http,https,crypto,data",  # for HLS to ask us; FFmpeg can't connect by these
+    "http_persistent": "0",
+    **dict.fromkeys(("allowed_extensions", "allowed_segment_extensions"), "ALL"),
+    "extension_picky": "0",
+}
+"""FFmpeg's options for what asks us for each file: web addresses and playlists, also of disguised pieces."""
+_STREAM = "udp,tcp,tls,rtp,srtp,rtsp,rtsps,rtmp,rtmps,rtmpe,ffrtmpcrypt,srt,crypto"
 _SCHEMES: Final = {
-    **dict.fromkeys(("http", "https"), _WEB),
-    **dict.fromkeys(("rtsp", "rtsps", "udp", "tcp", "tls", "rtp", "srtp", "srt"), _STREAM),
-    **dict.fromkeys(("rtmp", "rtmps", "rtmpt", "rtmpts", "rtmpe", "rtmpte"), f"{_STREAM},http,https"),
+    **dict.fromkeys(("http", "https"), ""),
+    **dict.fromkeys(("rtsp", "rtsps", "rtmp", "rtmps", "rtmpe"), _STREAM),
+    **dict.fromkeys(("udp", "tcp", "tls", "rtp", "srtp", "srt"), _STREAM),
     **dict.fromkeys(("ftp", "sftp"), "ftp,sftp,tcp"),
-    **dict.fromkeys(("mmsh", "mmst"), "mmsh,mmst,http,tcp"),
 }
 
 
@@ -73,8 +72,10 @@ def options_for_url(url: str) -> dict[str, str]:
         ) from None
     if scheme not in _SCHEMES:
         raise SourceError(f"unknown protocol; use one of {', '.join(_SCHEMES)}, or a file")
-    formats = [_FORMATS, _SOUND, _PLAYLIST, *(name for name in ("rtsp", "rtp") if scheme.startswith(name))]
-    options = {"protocol_whitelist": _SCHEMES[scheme], "format_whitelist": ",".join(formats), **_ANY_NAME}
+    if scheme in ("http", "https"):
+        return WEB_OPTIONS
+    formats = [_FORMATS, _SOUND, *(name for name in ("rtsp", "rtp") if scheme.startswith(name))]
+    options = {"protocol_whitelist": _SCHEMES[scheme], "format_whitelist": ",".join(formats)}
     if not url.startswith(INSECURE):
         options["tls_verify"] = "1"
         if (authorities := _authorities()) is not None:
@@ -87,42 +88,23 @@ def plain_url(url: str) -> str:
     return url.removeprefix(INSECURE)
 
 
-def certificate_problem(url: str, timeout: float) -> str | None:
-    """Why the certificate of a server isn't accepted; None: it is, or the server doesn't answer."""
-    import ssl
-
-    parts = urlsplit(url)
-    if parts.scheme.lower() not in ("https", "rtsps") or parts.hostname is None:
-        return None
-    where = (parts.hostname, parts.port or (443 if parts.scheme.lower() == "https" else 322))
-    try:
-        context = ssl.create_default_context(cafile=_authorities())
-        with (
-            socket.create_connection(where, timeout) as plain,
-            context.wrap_socket(plain, server_hostname=parts.hostname),
-        ):
-            return None
-    except ssl.SSLCertVerificationError as problem:
-        return problem.verify_message
-    except OSError:
-        return None
-
-
 @dataclass(slots=True)
 class Pieces:
     """What happened to the pieces of a source: those that a playlist names, or the bytes of a pipe.
 
     Attributes:
-        refused: Names of files and addresses that it was not allowed to open.
-        missing: Names of files that aren't there.
+        refused: The newest names of files and addresses that it was not allowed to open.
+        missing: The newest names of pieces that didn't come.
         cut_off: Whether it is a local one without an end mark.
         pipe: Of standard input.
+        close: Ends the connections to a web server.
     """
 
-    refused: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
+    refused: deque[str] = field(default_factory=partial(deque, maxlen=100))
+    missing: deque[str] = field(default_factory=partial(deque, maxlen=100))
     cut_off: bool = False
     pipe: PipeEnd | None = None
+    close: Callable[[], None] | None = None
 
 
 _END_MARK: Final = b"#EXT-X-ENDLIST"
@@ -134,13 +116,6 @@ class PlaylistFolder:
     A playlist without an end mark was cut off, or is being written: it ends where it ends now, since FFmpeg
     would begin near its end and wait for more. What can't be opened is an empty piece, and is noted.
     """
-
-    options: Final = {
-        "format_whitelist": f"{_FORMATS},{_PLAYLIST}",
-        "protocol_whitelist": "file,http,https,tcp,tls,crypto,data",  # for HLS to ask us instead of failing
-        "http_persistent": "0",
-        **_ANY_NAME,
-    }
 
     def __init__(self, path: str, pieces: Pieces) -> None:
         self._folder, self._pieces = Path(path).resolve().parent, pieces

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import select
-import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, TypeVar
 
 import av.container.core
 
@@ -25,7 +25,9 @@ READ_TIMEOUT = 30.0
 """Seconds that a network source may take to open, and to send its next packet."""
 
 _LONGEST = 1e6  # seconds
-_SLICE = 0.1  # seconds between two looks at whether to stop
+SLICE = 0.1
+"""Seconds between two looks at whether to stop."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,25 +81,39 @@ class Connecting:
         return options
 
 
-def look_up(host: str, connecting: Connecting) -> str | None:
-    """Find a name's addresses, in a thread: nothing ends FFmpeg's own look-up, which then finds them at once.
+def turns(connecting: Connecting, seconds: float) -> Iterator[None]:
+    """The turns of a wait: until this thread must stop; or a TimeoutError once that took too long."""
+    until = min(time.monotonic() + seconds, getattr(_here, "until", inf))
+    while not (connecting.stopped or getattr(_here, "heard", None)):
+        yield
+        if time.monotonic() > until:
+            raise TimeoutError(f"no data for {seconds:g} s")
 
-    Returns:
-        Why it took too long; None if it didn't, also for an unknown name, which FFmpeg reports.
+
+def aside(work: Callable[[], T], connecting: Connecting) -> T:
+    """What some work returns or raises that nothing can end: in a thread, which can be left.
+
+    Raises:
+        OSError: It took longer than the time to open, or must stop.
     """
+    done: list[T] = []
+    problems: list[Exception] = []
 
-    def find() -> None:
-        with suppress(OSError, UnicodeError):
-            socket.getaddrinfo(host, None)
+    def run() -> None:
+        try:
+            done.append(work())
+        except Exception as problem:  # noqa: BLE001 - raised below
+            problems.append(problem)
 
-    thread = threading.Thread(target=find, name="ongebd-names", daemon=True)
+    thread = threading.Thread(target=run, name="ongebd-aside", daemon=True)
     thread.start()
-    until = time.monotonic() + connecting.open_timeout
-    while thread.is_alive():
-        if connecting.stopped or time.monotonic() > until:
-            return f"no answer from the name server within {connecting.open_timeout:g} s"
-        thread.join(_SLICE / 2)
-    return None
+    for _ in turns(connecting, connecting.open_timeout):
+        thread.join(SLICE / 2)
+        if problems:
+            raise problems[0]
+        if done:
+            return done[0]
+    raise OSError(errno.ECANCELED, "it was stopped")
 
 
 class PipeEnd:
@@ -122,15 +138,11 @@ class PipeEnd:
 
     def read(self, size: int) -> bytes:
         """Up to `size` bytes; none at the end or after a stop. A TimeoutError if they don't come in time."""
-        until = time.monotonic() + self._connecting.read_timeout if self._connecting.live else inf
-        until = min(until, getattr(_here, "until", inf))
-        while not (self._connecting.stopped or getattr(_here, "heard", None)):
-            if select.select([self._descriptor], [], [], _SLICE)[0]:
+        for _ in turns(self._connecting, self._connecting.read_timeout if self._connecting.live else inf):
+            if select.select([self._descriptor], [], [], SLICE)[0]:
                 data = os.read(self._descriptor, size)
                 self.count += len(data)
                 return data
-            if time.monotonic() > until:
-                raise TimeoutError(f"no data for {self._connecting.read_timeout:g} s")
         return b""
 
 

@@ -225,6 +225,8 @@ class VideoReader:
         if self._keep is not None:
             self._keep.end()
         self._container.close()
+        if self._pieces.close is not None:
+            self._pieces.close()
 
     @property
     def warnings(self) -> list[str]:

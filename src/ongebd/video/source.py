@@ -6,10 +6,13 @@ import errno
 import io
 import os
 import re
+import socket
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -28,16 +31,16 @@ from ongebd.video.access import (
     DATA_OPTIONS,
     INSECURE,
     PLAYLISTS,
+    WEB_OPTIONS,
     Pieces,
     PlaylistFolder,
-    certificate_problem,
     options_for_url,
     plain_url,
 )
-from ongebd.video.connecting import Connecting, PipeEnd, Rest, interruptible, look_up
+from ongebd.video.connecting import Connecting, PipeEnd, Rest, aside, interruptible
 
 if TYPE_CHECKING:
-    from ongebd.video.gate import Pass
+    from ongebd.video.web import Web
 
 Source = str | os.PathLike[str] | BinaryIO
 """A path (of a file, or a folder or pattern of pictures), a URL, `-` for standard input, `camera:N` or
@@ -159,8 +162,9 @@ def source_errors(source: Source) -> Iterator[None]:
     except OngebdError:
         raise
     except Exception as problem:  # noqa: BLE001 - from None, because its text may hold the URL
-        why = f"can't read it: {' '.join(reason(problem).split())}"
-        raise SourceError(f"{source_name(source)}: {why}; {advice(source)}") from None
+        raise SourceError(
+            f"{source_name(source)}: can't read it: {reason(problem)}; {advice(source)}"
+        ) from None
 
 
 def open_container(
@@ -198,7 +202,7 @@ def open_container(
     # With "file:" in front, a colon in the name doesn't look like a protocol.
     if path.lower().endswith(PLAYLISTS):
         folder = PlaylistFolder(path, pieces)
-        return _open(f"file:{path}", source, connecting, options=folder.options, folder=folder, pieces=pieces)
+        return _open(f"file:{path}", source, connecting, options=WEB_OPTIONS, folder=folder, pieces=pieces)
     return _open(f"file:{path}", source, connecting, options=DATA_OPTIONS)
 
 
@@ -263,7 +267,8 @@ def reason(problem: BaseException, connecting: Connecting | None = None) -> str:
         return "it was stopped" if connecting.stopped else f"no data for {connecting.read_timeout:g} s"
     if isinstance(problem, OSError) and problem.errno == errno.EIO and is_url(str(problem.filename)):
         return "the connection was cut"
-    return public_name(str(getattr(problem, "strerror", None) or problem) or type(problem).__name__)
+    words = str(getattr(problem, "strerror", None) or problem) or type(problem).__name__
+    return public_name(" ".join(words.split()))
 
 
 def advice(source: Source, problem: BaseException | None = None) -> str:
@@ -272,7 +277,7 @@ def advice(source: Source, problem: BaseException | None = None) -> str:
     >>> advice("rtsp://me:secret@camera/1")
     'check the address and the network'
     """
-    if isinstance(problem, _REFUSED):
+    if isinstance(problem, _REFUSED) or getattr(problem, "code", 0) in (401, 403):
         return "check the user and password in its URL"
     if isinstance(problem, av.error.ProtocolNotFoundError):
         return "use another kind of URL (rtsp, rtmp, http, udp, tcp, …)"
@@ -289,7 +294,8 @@ def trouble_with(pieces: Pieces, source: Source) -> list[str]:
         allowed = _ALLOWED["url" if kind_of(source) == "url" else "file"]
         lines.append(f"may not open {public_name(_first_of(pieces.refused))}; {allowed}")
     if pieces.missing:
-        lines.append(f"pieces of the playlist are missing: {_first_of(pieces.missing)}; copy them beside it")
+        fix = "check the server" if kind_of(source) == "url" else "copy them beside it"
+        lines.append(f"pieces of the playlist are missing: {public_name(_first_of(pieces.missing))}; {fix}")
     if pieces.cut_off:
         lines.append(
             "the playlist has no end mark: it was cut off, or is still being written; read as it is now"
@@ -297,7 +303,7 @@ def trouble_with(pieces: Pieces, source: Source) -> list[str]:
     return lines
 
 
-def _first_of(names: list[str]) -> str:
+def _first_of(names: Iterable[str]) -> str:
     several = list(dict.fromkeys(names))
     return several[0] + (f" and {len(several) - 1} more" if len(several) > 1 else "")
 
@@ -310,23 +316,17 @@ def unreadable(source: Source) -> SourceError:
     return SourceError(f"{source_name(source)}: can't read it as a video: {lacking}")
 
 
-def _why_not_opened(
-    source: Source, problem: BaseException, connecting: Connecting, granted: Pass | None
-) -> str:
+def _why_not_opened(source: Source, problem: BaseException, connecting: Connecting) -> str:
     """Why a source didn't open, in words that need no knowledge of FFmpeg."""
-    if granted is not None and granted.failure is not None:
-        return granted.failure
-    if isinstance(problem, av.error.ExitError) and not connecting.stopped:
+    if isinstance(problem, av.error.ExitError | TimeoutError) and not connecting.stopped:
         return f"no answer within {connecting.open_timeout:g} s"
     if isinstance(problem, av.error.ProtocolNotFoundError):
         return "unknown protocol"
-    kind, number = kind_of(source), getattr(problem, "errno", 0)
-    tls = (kind, number) == ("url", errno.EIO) and INSECURE not in str(source)
-    if tls and not connecting.stopped:
-        why = certificate_problem(str(source), connecting.open_timeout)
-        if why is not None:
-            return f"can't trust its certificate ({why}); {INSECURE} in front of the URL accepts any"
-    return _PLAIN_ERRORS.get((kind, number)) or reason(problem, connecting)
+    if why := getattr(problem, "verify_message", None):
+        return f"can't trust its certificate ({why}); {INSECURE} in front of the URL accepts any"
+    own = type(problem).__module__.startswith("av.")
+    plain = _PLAIN_ERRORS.get((kind_of(source), getattr(problem, "errno", 0))) if own else None
+    return plain or reason(problem, connecting)
 
 
 def _described(stream: VideoStream) -> str:
@@ -363,20 +363,25 @@ def _refuse_bad_path(path: str, name: str) -> None:
 def _open_url(
     text: str, connecting: Connecting, timeout: tuple[float, float], pieces: Pieces
 ) -> InputContainer:
-    url, granted = plain_url(text), None
+    url, how = plain_url(text), dict[str, Any]()
     try:
-        options = options_for_url(text) | connecting.options_for(url)
+        how["options"] = options_for_url(text) | connecting.options_for(url)
     except SourceError as problem:
         raise SourceError(f"{source_name(text)}: {problem}") from None
-    if url.lower().startswith(("http://", "https://")):
-        from ongebd.video.gate import gate, pass_for  # here, because asyncio is slow to import
-
-        if (proxy := gate()) is not None:
-            granted = pass_for(url, pieces.refused, private=connecting.private_network)
-            options["http_proxy"] = proxy.proxy_for(granted)
-    if granted is None and (why := look_up(urlsplit(url).hostname or "", connecting)) is not None:
-        raise SourceError(f"{source_name(text)}: can't open: {why}; {advice(text)}")
-    return _open(url, text, connecting, options=options, timeout=timeout, granted=granted, pieces=pieces)
+    scheme, host = url.partition(":")[0].lower(), urlsplit(url).hostname
+    if scheme in ("http", "https", "rtsp", "rtsps"):
+        from ongebd.video import web  # here, because ssl is slow to import
+    until = time.monotonic() + connecting.open_timeout
+    with _opening(text, connecting, pieces), interruptible(connecting.stop, until):
+        if scheme in ("http", "https"):
+            how["folder"] = web.Web(text, connecting, pieces)
+            if how["folder"].is_playlist:  # which FFmpeg would doubt if its name doesn't say so
+                how["format"] = "hls"
+        elif scheme in ("rtsp", "rtsps"):
+            url = web.relay_for(text, connecting, pieces)
+        elif host:  # nothing ends FFmpeg's own look-up, which then finds it at once
+            aside(lambda: socket.getaddrinfo(host, None), connecting)
+    return _open(url, text, connecting, timeout=timeout, pieces=pieces, **how)
 
 
 def _open_stdin(connecting: Connecting, pieces: Pieces) -> InputContainer:
@@ -402,37 +407,44 @@ def _open(
     connecting: Connecting,
     *,
     options: Mapping[str, str],
-    folder: PlaylistFolder | None = None,
-    granted: Pass | None = None,
+    folder: PlaylistFolder | Web | None = None,
     pieces: Pieces | None = None,
     **how: Any,
 ) -> InputContainer:
     """Open with PyAV; `how` are its arguments."""
-    name = source_name(source)
     follow = {} if isinstance(target, Rest) else _FOLLOW
+    until = time.monotonic() + sum(how["timeout"]) if is_url(str(target)) else inf
+    listed = folder is not None or ("format" not in how and not is_url(source_name(source)))
+    with _opening(source, connecting, pieces, listed=listed), interruptible(connecting.stop, until):
+        container: InputContainer = av.open(
+            target,
+            "r",
+            options={"max_pixels": str(connecting.max_pixels), **follow, **options},
+            metadata_errors="replace",
+            io_open=folder,
+            **how,
+        )
+        return container
+
+
+@contextmanager
+def _opening(
+    source: Source, connecting: Connecting, pieces: Pieces | None, *, listed: bool = False
+) -> Iterator[None]:
+    """Whatever goes wrong in the block becomes a SourceError; `listed` if only some formats may be opened."""
+    name = source_name(source)
     try:
-        with interruptible(connecting.stop):
-            container: InputContainer = av.open(
-                target,
-                "r",
-                options={"max_pixels": str(connecting.max_pixels), **follow, **options},
-                metadata_errors="replace",
-                io_open=folder,
-                **how,
-            )
-            return container
+        yield
     except (av.error.FFmpegError, OSError, ValueError) as problem:
+        if pieces is not None and pieces.close is not None:
+            pieces.close()
         if pieces is not None and (troubles := trouble_with(pieces, source)):
             raise SourceError(f"{name}: {troubles[0]}") from None
         if isinstance(problem, av.error.InvalidDataError):
             raise unreadable(source) from None
-        if (
-            isinstance(problem, av.error.ArgumentError)
-            and (granted or not is_url(name))
-            and "format" not in how
-        ):
-            raise SourceError(f"{name}: {_NO_VIDEO}") from None  # its format isn't on the list
+        if isinstance(problem, av.error.ArgumentError) and listed:
+            raise SourceError(f"{name}: {_NO_VIDEO}") from None
         if isinstance(problem, av.error.EOFError):
             raise SourceError(f"{name}: ends before its first frame; download or record it again") from None
-        why = _why_not_opened(source, problem, connecting, granted)
+        why = _why_not_opened(source, problem, connecting)
         raise SourceError(f"{name}: can't open: {why}; {advice(source, problem)}") from None

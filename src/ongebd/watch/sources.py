@@ -26,9 +26,7 @@ _LONGEST_KEY = 24
 SEGMENTED = frozenset({"hls", "dash"})
 """Containers that come in pieces of several seconds, which the reader fetches."""
 # Streams over these never end by themselves: if one does, something broke.
-_ALWAYS_LIVE = frozenset(
-    {"rtsp", "rtsps", "rtmp", "rtmps", "rtmpt", "udp", "tcp", "rtp", "srt", "mmsh", "mmst"}
-)
+_ALWAYS_LIVE = frozenset({"rtsp", "rtsps", "rtmp", "rtmps", "rtmpe", "udp", "tcp", "rtp", "srt"})
 
 
 class Clock:
