@@ -85,10 +85,10 @@ def test_a_stop_while_the_picture_is_drawn_is_told(clip: Path, tmp_path: Path, s
     drawing = tmp_path / "drawing"
     program = (
         "import sys, time, pathlib, ongebd.output.figure as figure\n"
-        "def render(scene, path):\n"
+        "def png(scene):\n"
         "    pathlib.Path(sys.argv.pop()).touch()\n"
         "    time.sleep(60)\n"
-        "figure.render = render\n"
+        "figure.png = png\n"
         "from ongebd.cli import main\n"
         "sys.exit(main(sys.argv[1:-1]))\n"
     )

@@ -150,7 +150,7 @@ def test_a_bad_file_gets_one_clear_line(tmp_path: Path, name: str, content: str,
 def test_a_missing_file_and_a_folder_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(LabelError, match="No such file"):
         read_labels(tmp_path / "none.pkl")
-    with pytest.raises(LabelError, match="Is a directory"):
+    with pytest.raises(LabelError, match="no labelled video in it"):
         read_labels(tmp_path)
 
 

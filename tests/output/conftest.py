@@ -15,7 +15,7 @@ FPS = 24
 @pytest.fixture
 def header() -> RunHeader:
     return RunHeader(
-        "films/clip.mp4", "persistence", {"fps": 24.0, "tau": 3.0, "flag": None}, 64, 36, "0.1.0"
+        "films/clip.mp4", "persistence", {"fps": 24.0, "tau": 3.0, "flag": None}, 64, 36, "0.1.0", rate="24"
     )
 
 

@@ -23,23 +23,21 @@ from ongebd.output import (
     output_stems,
 )
 from ongebd.output.files import close_all, writer_of
+from ongebd.output.formats import format_of
+
+WRITTEN = [name for name, form in FORMATS.items() if form.how != "copy"]
 
 
 def test_every_format_has_its_file(tmp_path: Path, header: RunHeader, play: Callable[..., RunEnd]):
     folder = tmp_path / "new" / "folder"
-    for sink in open_writers([*FORMATS, "csv"], folder, "clip", header):
+    for sink in open_writers([*WRITTEN, "csv"], folder, "clip", header):
         play(sink, 100, [50])
-    assert sorted(file.name for file in folder.iterdir()) == [
-        "clip.csv",
-        "clip.jsonl",
-        "clip.png",
-        "clip.vtt",
-    ]
+    assert {file.name for file in folder.iterdir()} == {f"clip{FORMATS[name].suffix}" for name in WRITTEN}
 
 
 def test_an_unknown_format_names_the_known_ones(tmp_path: Path, header: RunHeader):
-    with pytest.raises(ConfigError, match=r"unknown format 'srt'; choose from jsonl, csv, vtt, png"):
-        open_writers(["csv", "srt"], tmp_path / "out", "clip", header)
+    with pytest.raises(ConfigError, match=r"unknown format 'avi'; choose from jsonl, csv, scenes, vtt"):
+        open_writers(["csv", "avi"], tmp_path / "out", "clip", header)
     assert not (tmp_path / "out").exists()
 
 
@@ -49,12 +47,12 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path, header: RunHea
         open_writers(["csv"], tmp_path / "file" / "out", "clip", header)
 
 
-@pytest.mark.parametrize("blocked", list(FORMATS))
+@pytest.mark.parametrize("blocked", WRITTEN)
 def test_if_one_file_cannot_be_opened_none_is_left(tmp_path: Path, header: RunHeader, blocked: str):
-    (tmp_path / f"clip.{blocked}").mkdir()
+    (tmp_path / f"clip{FORMATS[blocked].suffix}").mkdir()
     with pytest.raises(OngebdError, match="can't write"):
-        open_writers(list(FORMATS), tmp_path, "clip", header)
-    assert [file.name for file in tmp_path.iterdir()] == [f"clip.{blocked}"]
+        open_writers(WRITTEN, tmp_path, "clip", header)
+    assert [file.name for file in tmp_path.iterdir()] == [f"clip{FORMATS[blocked].suffix}"]
 
 
 def test_if_one_sink_cannot_begin_no_new_file_is_left(
@@ -85,20 +83,25 @@ MINE = {
     "csv": "time,label\n1.0,mine\n",
     "vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\nhello\n",
     "png": "\x89PNG mine",
+    "srt": "1\n00:00:01,000 --> 00:00:02,000\nHello\n",
+    "scenes.csv": "Start Frame\n1\n",
+    "json": '{"clip": {"duration": 9, "boundaries": [[1]]}}',
+    "eaf": "<ANNOTATION_DOCUMENT/>",
+    "edl": "TITLE: mine\n",
 }
 
 
-@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("ending", MINE)
 def test_a_file_made_by_hand_is_overwritten_by_force_only(
     tmp_path: Path, header: RunHeader, ending: str, play: Callable[..., RunEnd]
 ) -> None:
     path = tmp_path / f"clip.{ending}"
     path.write_text(MINE[ending], "utf-8")
     with pytest.raises(ConfigError, match=rf"^[^\n]*clip\.{ending} is there already[^\n]*--force$"):
-        open_writers(list(FORMATS), tmp_path, "clip", header)
+        open_writers(WRITTEN, tmp_path, "clip", header)
     assert path.read_text("utf-8") == MINE[ending]
     assert list(tmp_path.iterdir()) == [path]
-    for sink in open_writers([ending], tmp_path, "clip", header, force=True):
+    for sink in open_writers([str(format_of(path.name))], tmp_path, "clip", header, force=True):
         play(sink, 100, [50])
     assert path.read_bytes() != MINE[ending].encode()
 
@@ -112,21 +115,21 @@ def test_results_are_renewed_for_their_own_source_only(
     monkeypatch.chdir(tmp_path)
 
     def run(source: str, formats: list[str]) -> None:
-        for sink in open_writers(formats, tmp_path / "out", "clip", RunHeader(source, "m", {}, 1, 1, "0")):
+        header = RunHeader(source, "m", {}, 1, 1, "0", rate="24")
+        for sink in open_writers(formats, tmp_path / "out", "clip", header):
             play(sink, 100, [50])
 
-    run(name, list(FORMATS))
-    run(name, list(FORMATS))
+    telling = [form for form in WRITTEN if form not in ("json", "gebd", "gebd-json", "qp")]
+    run(name, telling)
+    run(name, telling)
     if "://" not in name:
-        run(str(tmp_path / name), list(FORMATS))
-        run(f"./{name}", list(FORMATS))
-        run(name, list(FORMATS))
-    for ending in FORMATS:
-        with pytest.raises(ConfigError, match=rf"clip\.{ending} is there already"):
-            run("other/clip.mp4", [ending])
-    for path in (tmp_path / "out").iterdir():
-        if path.suffix != ".csv":
-            path.unlink()
+        run(str(tmp_path / name), telling)
+        run(f"./{name}", telling)
+        run(name, telling)
+    for form in telling:
+        with pytest.raises(ConfigError, match=rf"clip{FORMATS[form].suffix} is there already"):
+            run("other/clip.mp4", [form])
+    (tmp_path / "out" / "clip.jsonl").unlink()
     with pytest.raises(ConfigError, match="is there already"):  # a table alone doesn't say whose it is
         run(name, ["csv"])
     (tmp_path / "out" / "clip.csv").write_bytes(b"")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import av
@@ -16,15 +17,20 @@ from hypothesis import strategies as st
 
 from ongebd.detector.trace import Album, Trace, pooled, thumbnail
 from ongebd.output import RunEnd, RunHeader
-from ongebd.output.figure import PictureWriter, Scene, draw
+from ongebd.output.figure import draw, png
+from ongebd.output.jsonl import Recording
+from ongebd.output.whole import Scene, WholeWriter
 from ongebd.types import Boundary, Decision, Epoch
 
 Play = Callable[..., RunEnd]
 
 
+picture = partial(WholeWriter, png, pictures=True)
+
+
 def size(path: Path) -> tuple[int, int]:
-    with av.open(str(path)) as picture:
-        frame = next(picture.decode(video=0))
+    with av.open(str(path)) as file:
+        frame = next(file.decode(video=0))
         return frame.width, frame.height
 
 
@@ -36,7 +42,7 @@ def test_any_run_gives_a_picture_for_a_slide(
     tmp_path: Path, header: RunHeader, play: Play, frames: int, positive: list[int]
 ):
     path = tmp_path / "a.png"
-    play(PictureWriter(path, header), frames, positive)
+    play(picture(path, header), frames, positive)
     assert size(path) == (1600, 900)
     assert [file.name for file in tmp_path.iterdir()] == ["a.png"]
 
@@ -47,12 +53,12 @@ def test_any_run_gives_a_picture_for_a_slide(
 )
 def test_no_file_name_breaks_the_picture(tmp_path: Path, header: RunHeader, play: Play, name: str):
     path = tmp_path / "a.png"
-    play(PictureWriter(path, replace(header, source=name)), 60, [30])
+    play(picture(path, replace(header, source=name)), 60, [30])
     assert size(path) == (1600, 900)
 
 
 def test_a_break_in_the_source_is_drawn(tmp_path: Path, header: RunHeader, play: Play):
-    sink = PictureWriter(tmp_path / "a.png", header)
+    sink = picture(tmp_path / "a.png", header)
     sink.epoch(Epoch(1, 1.0, "another size"))
     play(sink, 60)
     assert size(tmp_path / "a.png") == (1600, 900)
@@ -61,7 +67,7 @@ def test_a_break_in_the_source_is_drawn(tmp_path: Path, header: RunHeader, play:
 def test_the_picture_of_an_earlier_run_does_not_outlive_the_start(tmp_path: Path, header: RunHeader):
     path = tmp_path / "a.png"
     path.write_text("old")
-    PictureWriter(path, header)
+    picture(path, header)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -95,7 +101,7 @@ def test_every_head_is_drawn(tmp_path: Path, header: RunHeader, play: Play, head
         "rearm": 0.75,
         "max_run": 0.0 if head == "hysteresis" else 1.0,
     }
-    play(PictureWriter(tmp_path / "a.png", replace(header, settings=settings)), 60, [30])
+    play(picture(tmp_path / "a.png", replace(header, settings=settings)), 60, [30])
     assert size(tmp_path / "a.png") == (1600, 900)
 
 
@@ -135,7 +141,7 @@ def test_each_run_of_errors_above_the_threshold_is_shaded(header: RunHeader):
     positive = {10, 11, 12, 20, 30}
     for i in range(40):
         trace.add(Decision(i, i / 24, 0.4, 0.03, 0.01, 3.0, 0.06, i in positive, i >= 8))
-    axes = draw(Scene(header, RunEnd(True, 40 / 24, 40, 0), trace.points(), [], [], [])).axes[0]
+    axes = draw(Scene(Recording(header, end=RunEnd(True, 40 / 24, 40, 0)), trace.points())).axes[0]
     shades = {str(bars.get_label()): bars.get_paths() for bars in axes.collections}
     assert {label: len(paths) for label, paths in shades.items()} == {"above threshold": 3, "not ready": 1}
     start, end = shades["above threshold"][1].get_extents().intervalx

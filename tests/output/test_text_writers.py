@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from ongebd.errors import LabelError, OngebdError
 from ongebd.output import LineWriter, RunEnd, RunHeader, read_jsonl
 from ongebd.output.jsonl import JsonlWriter
-from ongebd.output.text import CsvWriter, VttWriter
+from ongebd.output.text import CsvWriter, SegmentWriter
 from ongebd.types import Boundary, Epoch
 
 SECRET = "hunter2"
@@ -97,7 +97,7 @@ def test_what_jsonl_writes_it_reads(
 def test_a_file_name_that_is_no_text_survives(tmp_path: Path, some: list[Boundary]):
     name = os.fsdecode(b"caf\xe9.mp4")
     header = RunHeader(name, "m", {}, 1, 1, "0")
-    for sink in (JsonlWriter(tmp_path / "a.jsonl", header), VttWriter(tmp_path / "a.vtt", header)):
+    for sink in (JsonlWriter(tmp_path / "a.jsonl", header), SegmentWriter("vtt", tmp_path / "a.vtt", header)):
         sink.boundary(some[0])
         sink.close(RunEnd(True, 5.0, 1, 1))
     assert read_jsonl(tmp_path / "a.jsonl").header.source == name
@@ -124,7 +124,7 @@ def test_numbers_that_json_lacks_become_null(tmp_path: Path):
 
 def test_after_every_record_the_files_are_valid(tmp_path: Path, header: RunHeader, some: list[Boundary]):
     jsonl, table, vtt = (tmp_path / f"a.{ending}" for ending in ("jsonl", "csv", "vtt"))
-    sinks = [JsonlWriter(jsonl, header), CsvWriter(table, header), VttWriter(vtt, header)]
+    sinks = [JsonlWriter(jsonl, header), CsvWriter(table, header), SegmentWriter("vtt", vtt, header)]
     for known in range(3):  # the writers are still open: all that a kill would leave
         recording = read_jsonl(jsonl)
         assert recording.boundaries == [rounded(boundary) for boundary in some[:known]]
@@ -230,7 +230,7 @@ def test_lines_for_people_go_to_a_stream_that_stays_open(some: list[Boundary]):
 def test_credentials_appear_in_no_file(tmp_path: Path, some: list[Boundary]):
     url = f"rtsp://admin:{SECRET}@cam/live?token={SECRET}"
     header = RunHeader(url, "m", {"input": url}, 1, 1, "0")
-    for sink in (JsonlWriter(tmp_path / "a.jsonl", header), VttWriter(tmp_path / "a.vtt", header)):
+    for sink in (JsonlWriter(tmp_path / "a.jsonl", header), SegmentWriter("vtt", tmp_path / "a.vtt", header)):
         sink.epoch(Epoch(1, 1.0, f"lost {url}"))
         sink.boundary(some[0])
         sink.close(RunEnd(True, 5.0, 1, 1, [f"{url} stalled"]))
@@ -283,7 +283,7 @@ def chapters(
     times: list[float], duration: float, source: str = "clip.mp4"
 ) -> tuple[str, list[tuple[int, int]]]:
     out = io.StringIO()
-    sink = VttWriter(out, RunHeader(source, "m", {}, 1, 1, "0"))
+    sink = SegmentWriter("vtt", out, RunHeader(source, "m", {}, 1, 1, "0"))
     for time in times:
         sink.boundary(Boundary(time, time, time, 1.0))
     sink.close(RunEnd(True, duration, 1, len(times)))

@@ -33,6 +33,8 @@ app = App(
 for name, where, text, notes in (
     ("detect", "detect:detect", "Find the event boundaries of videos, as they stream.", _NOTES),
     ("watch", "watch:watch", "Watch cameras and feeds, for days.", _NOTES),
+    ("convert", "convert:convert", "Turn results or labels into another format.", None),
+    ("split", "split:split", "Write each segment of a video into a file of its own.", None),
     ("keyframes", "keyframes:keyframes", "Write one sharp picture for each segment of a video.", _NOTES),
     ("evaluate", "evaluate:evaluate", "Score boundaries against labels.", None),
     ("models", "models:models", "List the methods.", None),

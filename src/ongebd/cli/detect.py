@@ -34,7 +34,7 @@ from ongebd.output import (
     output_stems,
     protect_sources,
 )
-from ongebd.output.files import BINARY, writer_of
+from ongebd.output.files import writer_of
 
 if TYPE_CHECKING:
     from ongebd.cluster import DetectTask
@@ -86,10 +86,11 @@ def detect(
     out
         Folder for the results.
     format
-        Comma-separated: jsonl, csv, vtt (chapters), png. With --out: jsonl by default. Without --out: one of
-        jsonl, csv, vtt, to standard output.
+        Comma-separated: jsonl, csv, html, vtt, srt, ffmetadata, youtube, scenes, edl, otio, fcpxml, fcp7, qp,
+        elan, labelstudio, fiftyone, json, gebd, gebd-json, png (see docs/formats.md). With --out: jsonl by
+        default. Without --out: one that is text, to standard output.
     plot
-        Draw DIR/VIDEO.png: error curve, threshold, boundaries, thumbnails. Needs --out.
+        Draw DIR/VIDEO.png: score, threshold, boundaries, pictures. Needs --out.
     stem
         Name of the result files without ending, for a single source. Needs --out.
     model
@@ -239,11 +240,11 @@ def _formats(text: str | None, *, plot: bool, to_files: bool) -> list[str]:
     """The formats to write; none means lines for people."""
     names = [name.strip() for name in text.split(",") if name.strip()] if text is not None else []
     if text is not None and not names:
-        raise ConfigError("--format is empty; use some of jsonl, csv, vtt, png")
+        raise ConfigError("--format is empty; name one, such as csv")
     if to_files:
         return check_formats([*(names or ["jsonl"]), *(["png"] if plot else [])])
-    if plot or len(names) > 1 or BINARY.intersection(names):
-        raise ConfigError("a picture or several formats need a folder; add --out DIR")
+    if plot or len(names) > 1 or {"png", "gebd"}.intersection(names):
+        raise ConfigError("a picture, a pickle or several formats need a folder; add --out DIR")
     return check_formats(names)
 
 

@@ -16,8 +16,8 @@ from ongebd.detector.segments import Selection, selected
 from ongebd.detector.stored import check_rate, detect_stored, load_for
 from ongebd.errors import ConfigError, FeatureError
 from ongebd.features.store import FeatureStore
-from ongebd.output import Reading, RunEnd, RunHeader, open_writers, output_stems
-from ongebd.output.files import BINARY, close_all
+from ongebd.output import FORMATS, Reading, RunEnd, RunHeader, open_writers, output_stems
+from ongebd.output.files import close_all
 from ongebd.types import Boundary
 
 _TOGETHER = 8  # videos of one task
@@ -43,8 +43,8 @@ def detect_store(
     """Write the boundaries of all videos of a store; returns the exit status."""
     if out is None:
         raise ConfigError("--store writes files; add --out DIR")
-    if pictures := BINARY.intersection(formats):
-        raise ConfigError(f"--format {pictures.pop()} shows pictures, which a store doesn't have")
+    if pictures := [name for name in formats if FORMATS[name].how == "pictures"]:
+        raise ConfigError(f"--format {pictures[0]} shows pictures, which a store doesn't have")
     if device.startswith("openvino"):
         raise ConfigError(f"--device {device} is for videos; with --store use cpu or cuda")
     count = (os.cpu_count() or 1) if workers is None else workers

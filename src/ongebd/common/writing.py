@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+MUXERS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska", ".webm": "webm"}
+"""Endings of videos that can be written, and FFmpeg's names for them."""
+
 
 @contextmanager
 def write_whole(path: Path) -> Iterator[Path]:

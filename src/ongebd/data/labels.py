@@ -20,13 +20,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
+from ongebd.common.writing import MUXERS
+from ongebd.data import exchange
 from ongebd.data.files import UnreadKeys, parse_json, read_bytes, read_text, sha256, table_rows
 from ongebd.data.kinetics_raw import convert_raw_annotation, is_raw_annotation
 from ongebd.data.label_dicts import FRAMES, KINDS, OFFICIAL, OWN, TIMES, from_dict
-from ongebd.data.label_set import LabelSet
+from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.numbers import kind, parse_number
 from ongebd.data.restricted_pickle import read_pickle
 from ongebd.errors import LabelError
@@ -34,35 +37,59 @@ from ongebd.errors import LabelError
 Dataset = Literal["auto", "kinetics-gebd", "tapos", "inria", "custom"]
 
 
-def read_labels(path: Path | str, dataset: Dataset = "auto") -> LabelSet:
-    """The labels in a file.
+def read_labels(path: Path | str, dataset: Dataset = "auto", fps: Fraction | None = None) -> LabelSet:
+    """The labels in a file, or in all such files of a folder.
 
-    The ending says how the file is written: `.pkl` or `.pickle` (restricted unpickling), `.json`, `.csv`. The
-    content says which schema it follows: the official one, the raw Kinetics-GEBD annotation (which is
-    converted), INRIA-style steps, or our own.
+    The ending says how the file is written: `.pkl` or `.pickle` (restricted unpickling), `.json`, `.csv`, and
+    those that `ongebd.data.exchange` reads. The content says which schema it follows: the official one, the
+    raw Kinetics-GEBD annotation (which is converted), INRIA-style steps, another program's, or our own.
 
     Args:
-        path: The file.
+        path: The file or folder.
         dataset: Whose rules apply. "auto" takes a file in the official schema for TAPOS if its ids are those
             of TAPOS instances and each has one annotator, and otherwise for Kinetics-GEBD; a table of steps
             for an INRIA-style set, and anything else for a set of your own.
+        fps: Frames a second, for files that count frames and don't say how long one lasts.
 
     Raises:
         LabelError: The file can't be read or trusted; the message says what is wrong and where.
     """
     path = Path(path)
-    data, suffix = read_bytes(path), path.suffix.lower()
-    if suffix == ".csv":
-        labels = _from_csv(data, path)
-    elif suffix in (".pkl", ".pickle", ".json"):
-        value = parse_json(data, path) if suffix == ".json" else read_pickle(data, path)
-        labels = _from_entries(value, path, dataset, sha256(data))
-    else:
-        raise LabelError(
-            f"{path}: labels end in .pkl, .pickle, .json or .csv; save"
-            ' {id: {"duration": …, "boundaries": […]}} as JSON, for example'
-        )
+    labels = (_from_folder if path.is_dir() else _from_file)(path, dataset, fps)
     return labels if dataset == "auto" else replace(labels, dataset=dataset)
+
+
+def _from_file(path: Path, dataset: Dataset, fps: Fraction | None) -> LabelSet:
+    suffix = path.suffix.lower()
+    data = b"" if suffix in MUXERS else read_bytes(path)
+    value: object = None
+    if suffix in (".pkl", ".pickle", ".json"):
+        value = parse_json(data, path) if suffix == ".json" else read_pickle(data, path)
+    if (read := exchange.entries_of(path, data, value, fps)) is not None:
+        return from_dict(read[0], OWN, "custom", str(path), sha256(data or repr(read).encode()), read[1])
+    if value is not None:
+        return _from_entries(value, path, dataset, sha256(data))
+    if suffix == ".csv":
+        return _from_csv(data, path)
+    raise LabelError(
+        f"{path}: labels end in .pkl, .pickle, .json or .csv, or {', '.join(exchange.READERS)}; save"
+        ' {id: {"duration": …, "boundaries": […]}} as JSON, for example'
+    )
+
+
+def _from_folder(path: Path, dataset: Dataset, fps: Fraction | None) -> LabelSet:
+    """All labels in the files of a folder, but not the chapters of videos."""
+    wanted = {".json", *exchange.READERS}.difference(MUXERS)
+    files = [file for file in sorted(path.iterdir()) if file.suffix.lower() in wanted]
+    sets = [_from_file(file, dataset, fps) for file in files]
+    merged: dict[str, VideoLabels] = {}
+    for file, labels in zip(files, sets, strict=True):
+        if twice := merged.keys() & labels.videos.keys():
+            raise LabelError(f"{file}: video {min(twice)!r} is in another file of this folder too; keep one")
+        merged |= labels.videos
+    notes = tuple(dict.fromkeys(note for labels in sets for note in labels.notes))
+    fingerprint = sha256("".join(labels.sha256 or "" for labels in sets).encode())
+    return LabelSet(merged, sets[0].dataset if sets else "custom", str(path), fingerprint, notes)
 
 
 def as_label_set(labels: LabelSet | Mapping[str, Mapping[str, object]]) -> LabelSet:

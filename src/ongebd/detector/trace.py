@@ -96,9 +96,10 @@ class Album:
             self._best.sort(key=lambda snapshot: -strength(snapshot.boundary))
             del self._best[self._size :]
 
-    def snapshots(self, wanted: Sequence[Boundary]) -> list[Snapshot]:
-        """The pictures of the strongest nine of the wanted boundaries, by time."""
-        best = [snapshot for snapshot in self._best if snapshot.boundary in wanted][:9]
+    def snapshots(self, wanted: Sequence[Boundary], most: int | None = 9) -> list[Snapshot]:
+        """The pictures of the strongest of the wanted boundaries, by time; None: of all."""
+        among = set(wanted)
+        best = [snapshot for snapshot in self._best if snapshot.boundary in among][:most]
         return sorted(best, key=lambda snapshot: snapshot.boundary.time)
 
 

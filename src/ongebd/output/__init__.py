@@ -1,7 +1,6 @@
 """Results written for people and programs."""
 
 from ongebd.output.files import (
-    FORMATS,
     Reading,
     check_formats,
     check_stem,
@@ -12,6 +11,7 @@ from ongebd.output.files import (
     protect_others,
     protect_sources,
 )
+from ongebd.output.formats import FORMATS
 from ongebd.output.jsonl import JsonlWriter, Recording, read_jsonl
 from ongebd.output.text import LineWriter, clock
 from ongebd.output.writer import RunEnd, RunHeader, Writer, writing

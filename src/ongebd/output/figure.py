@@ -1,12 +1,12 @@
-"""A picture of a whole run, for a slide: the error, its threshold, the boundaries and their first frames.
+"""A picture of a whole run, for a slide: the score, its threshold, the boundaries and their first frames.
 
 Imports matplotlib, so this module is imported only when a picture is wanted.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +19,10 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from ongebd.common.lettering import lettering
 from ongebd.common.text import printable, public_name, shortened, spoken_name
-from ongebd.common.writing import write_whole
-from ongebd.detector.trace import Album, Points, Snapshot, Trace, pooled, thumbnail
-from ongebd.output.text import clock, picture_title
-from ongebd.output.writer import RunEnd, RunHeader, Writer, writing
-from ongebd.types import Boundary, Decision, Epoch, Frame
+from ongebd.detector.trace import Snapshot, pooled
+from ongebd.output.text import clock
+from ongebd.output.whole import Scene
+from ongebd.output.writer import mark
 
 SIZE = (16.0, 9.0)  # inches
 DPI = 100
@@ -44,67 +43,12 @@ STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, *(60 * minutes fo
 """Seconds between two ticks of the time axis."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """Everything that a picture shows of a run."""
-
-    header: RunHeader
-    end: RunEnd
-    points: Points
-    boundaries: Sequence[Boundary]
-    epochs: Sequence[Epoch]
-    snapshots: Sequence[Snapshot]
-
-
-class PictureWriter(Writer):
-    """Collects a run and, when closed, draws it into a PNG of 1600 × 900 pixels.
-
-    Its memory is bounded, however long the video is. The picture of an earlier run is removed immediately;
-    the new one appears whole or not at all.
-    """
-
-    slow = True
-
-    def __init__(self, path: str | Path, header: RunHeader) -> None:
-        self._path = Path(path)
-        self._header = header
-        self._trace = Trace()
-        self._album = Album()
-        self._boundaries: list[Boundary] = []
-        self._epochs: list[Epoch] = []
-        with writing(self._path):
-            self._path.unlink(missing_ok=True)
-            self._path.touch()  # refuses a folder that can't be written to before any work
-            self._path.unlink()
-
-    def decision(self, frame: Frame, decision: Decision) -> None:
-        self._trace.add(decision)
-        if decision.onset:
-            self._album.onset(decision.time, thumbnail(frame.rgb, frame.size))
-
-    def found(self, boundary: Boundary) -> None:
-        self._album.boundary(boundary)
-
-    def boundary(self, boundary: Boundary) -> None:
-        self._boundaries.append(boundary)
-        self._album.boundary(boundary)
-
-    def epoch(self, epoch: Epoch) -> None:
-        self._epochs.append(epoch)
-
-    def close(self, end: RunEnd) -> None:
-        """Draw the picture and put it in place."""
-        points, snapshots = self._trace.points(), self._album.snapshots(self._boundaries)
-        scene = Scene(self._header, end, points, self._boundaries, self._epochs, snapshots)
-        with writing(self._path), write_whole(self._path) as part:
-            render(scene, part)
-
-
-def render(scene: Scene, path: Path) -> None:
-    """Draw a run into a PNG of `SIZE` × `DPI` pixels, whatever the user's matplotlib settings are."""
+def png(scene: Scene) -> bytes:
+    """A run as a picture of `SIZE` × `DPI` pixels, whatever the user's matplotlib settings are."""
+    file = io.BytesIO()
     with lettering(14):
-        figure = draw(scene)
-        figure.savefig(path, format="png", dpi=DPI, metadata={"Title": picture_title(scene.header.source)})
+        draw(scene).savefig(file, format="png", dpi=DPI, metadata={"Title": mark(scene.run.header.source)})
+    return file.getvalue()
 
 
 def draw(scene: Scene) -> Figure:
@@ -131,18 +75,14 @@ def draw(scene: Scene) -> Figure:
     return figure
 
 
-def _score(header: RunHeader) -> str:
-    return "prediction error" if header.settings.get("head") in (None, "obd") else "score"
-
-
 def _set_axes(axes: Axes, scene: Scene) -> None:
     points = scene.points
-    last = max(scene.end.duration, float(points["time"].max(initial=0.0))) or 1.0
+    last = max(scene.run.duration, float(points["time"].max(initial=0.0))) or 1.0
     axes.set_xlim(0, last)
     thresholds = points["threshold"][points["ready"]]
     usual = float(np.percentile(thresholds, 98)) if len(thresholds) else 0.0
     axes.set_ylim(0, 1.12 * max(float(points["error"].max(initial=0.0)), usual, 0.01))
-    axes.set_ylabel(f"{_score(scene.header)}  (0 to 1)")
+    axes.set_ylabel("score  (0 to 1)")
     axes.set_xlabel("time (s)" if last < 120 else "time (h:min:s)")
     axes.xaxis.set_major_locator(MultipleLocator(next((s for s in STEPS if last / s <= 12), last / 10)))
     if last >= 120:
@@ -162,7 +102,7 @@ def _draw_curves(axes: Axes, scene: Scene) -> None:
     drawn = pooled(points, -(-len(points) // POINTS))
     time = np.where(np.diff(drawn["time"], prepend=-np.inf) < 0, np.nan, drawn["time"])
     width, dot = 1.0 if len(drawn) > POINTS // 2 else 2.0, "o" if len(drawn) == 1 else ""
-    axes.plot(time, drawn["error"], color=ERROR, lw=width, marker=dot, label=_score(scene.header), zorder=4)
+    axes.plot(time, drawn["error"], color=ERROR, lw=width, marker=dot, label="score", zorder=4)
     if drawn["ready"].any():
         threshold = np.where(drawn["ready"], drawn["threshold"], np.nan)
         axes.plot(time, threshold, color=THRESHOLD, lw=width, ls=(0, (4, 1.5)), label="threshold", zorder=3)
@@ -186,9 +126,9 @@ def _shade(
 def _draw_marks(axes: Axes, scene: Scene) -> None:
     """Mark onsets by triangles at the foot, centres by lines behind the curve."""
     place = axes.get_xaxis_transform()
-    if scene.boundaries:
-        same = scene.header.settings.get("max_run") == 0  # the onset is the centre
-        onsets = [boundary.onset for boundary in scene.boundaries]
+    if scene.run.boundaries:
+        same = scene.run.header.settings.get("max_run") == 0  # the onset is the centre
+        onsets = [boundary.onset for boundary in scene.run.boundaries]
         axes.scatter(
             onsets,
             np.zeros(len(onsets)),
@@ -199,27 +139,27 @@ def _draw_marks(axes: Axes, scene: Scene) -> None:
             clip_on=False,
             zorder=5,
         )
-        centres = [boundary.time for boundary in scene.boundaries]
+        centres = [boundary.time for boundary in scene.run.boundaries]
         foot = 0.94 if len(centres) > MANY else 0.0  # short lines, so that they do not fill the picture
         label = "_" if same else "centre of a boundary"
         axes.vlines(centres, foot, 1, transform=place, color=CENTRE, lw=1.2, label=label, zorder=2)
-    if scene.epochs:
-        breaks = [epoch.time for epoch in scene.epochs]
+    if scene.run.epochs:
+        breaks = [epoch.time for epoch in scene.run.epochs]
         axes.vlines(breaks, 0, 1, transform=place, color=BREAK, lw=2, ls="-.", label="break in the source")
 
 
 def _draw_title(figure: Figure, scene: Scene) -> None:
-    header, end, settings = scene.header, scene.end, scene.header.settings
+    header, settings = scene.run.header, scene.run.header.settings
     source = spoken_name(header.source)
     name = printable(source if "://" in source else Path(source).name or source)
     figure.text(LEFT, 0.945, shortened(name, 60), fontsize=24, fontweight="bold", va="center")
-    found = f"{end.boundaries} {'boundary' if end.boundaries == 1 else 'boundaries'}"
-    span = f"{end.duration:.1f} s" if end.duration < 120 else clock(end.duration, digits=0)
+    found = f"{len(scene.run.boundaries)} {'boundary' if len(scene.run.boundaries) == 1 else 'boundaries'}"
+    span = f"{scene.run.duration:.1f} s" if scene.run.duration < 120 else clock(scene.run.duration, digits=0)
     facts = [f"{found} in {span}", f"model {shortened(printable(public_name(header.model)), 40)}"]
     for key, form in (("sensitivity", "sensitivity {}"), ("tau", "τ {}"), ("fps", "{} frames/s")):
         if settings.get(key) is not None:
             facts.append(form.format(settings[key]))
-    if not end.complete:
+    if not scene.run.complete:
         facts.append("stopped early")
     figure.text(LEFT, 0.9, "   ·   ".join(facts), fontsize=15, color=QUIET, va="center")
 

@@ -1,4 +1,4 @@
-"""Runs one source into its result files. A new format is a file with a `Writer` and a line in `FORMATS`."""
+"""Runs one source into its result files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,51 +21,53 @@ from ongebd.detector.models import runtime_of
 from ongebd.detector.segments import Choice, Selection
 from ongebd.detector.source_run import Closed
 from ongebd.errors import ConfigError, import_extra, uninterrupted
-from ongebd.output.text import COLUMNS, picture_title, vtt_start
-from ongebd.output.writer import RunEnd, RunHeader, Setting, Writer, writing
+from ongebd.output.formats import FORMATS, Format, format_of
+from ongebd.output.text import COLUMNS, SCENES, SegmentWriter
+from ongebd.output.writer import Frames, RunEnd, RunHeader, Setting, Writer, mark, writing
 from ongebd.types import Boundary, Epoch
 from ongebd.video.source import local_path
 from ongebd.video.stills import is_pattern
 from ongebd.video.timing import part_of
 
-FORMATS = {
-    "jsonl": "ongebd.output.jsonl:JsonlWriter",
-    "csv": "ongebd.output.text:CsvWriter",
-    "vtt": "ongebd.output.text:VttWriter",
-    "png": "ongebd.output.figure:PictureWriter",
-}
-"""Each format's writer, imported when used. It is called with a path (a text format also with a stream) and
-the run's header. The name is also the file's ending."""
-
-BINARY = {"png"}
-"""Formats that can't go to standard output."""
-
 
 def writer_of(name: str) -> Callable[[Any, RunHeader], Writer]:
-    """The writer class of a format; MissingExtraError if what it needs is not installed."""
-    module, _, attribute = FORMATS[name].partition(":")
-    writer: Callable[[Any, RunHeader], Writer] = getattr(import_extra(module, "plot"), attribute)
-    return writer
+    """What makes the writer of a format, of a target and a run's header."""
+    form = FORMATS[name]
+    if not form.write:
+        return partial(SegmentWriter, name)
+    maker: Callable[..., Any] = maker_of(form)
+    if form.how == "live":
+        return maker
+    from ongebd.output.whole import WholeWriter  # here, because few runs need it
+
+    return partial(WholeWriter, maker, pictures=form.how == "pictures")
+
+
+def maker_of(form: Format) -> Any:
+    """The class or function that writes a format; MissingExtraError if what it needs is not installed."""
+    module, _, attribute = form.write.partition(":")
+    return getattr(import_extra(f"ongebd.output.{module}", "plot"), attribute)
 
 
 def check_formats(names: Sequence[str]) -> list[str]:
-    """Return the formats without repetitions; raise a ConfigError for an unknown one."""
+    """Return the formats without repetitions; raise a ConfigError for one that `detect` doesn't write."""
+    known = [name for name, form in FORMATS.items() if form.how != "copy"]
     for name in names:
-        if name not in FORMATS:
-            raise ConfigError(f"unknown format {printable(name)!r}; choose from {', '.join(FORMATS)}")
+        if name not in known:
+            raise ConfigError(f"unknown format {printable(name)!r}; choose from {', '.join(known)}")
         writer_of(name)
     return list(dict.fromkeys(names))
 
 
 def output_paths(formats: Sequence[str], directory: str | Path, stem: str) -> list[Path]:
-    """The files that `open_writers` writes: `DIRECTORY/STEM.FORMAT` for each format."""
-    return [Path(directory) / f"{stem}.{name}" for name in formats]
+    """The files that `open_writers` writes: `DIRECTORY/STEM` with each format's ending."""
+    return [Path(directory) / f"{stem}{FORMATS[name].suffix}" for name in formats]
 
 
 def open_writers(
     formats: Sequence[str], directory: str | Path, stem: str, header: RunHeader, *, force: bool = False
 ) -> list[Writer]:
-    """Open `DIRECTORY/STEM.FORMAT` for each format; the folder is made if it does not exist.
+    """Open `DIRECTORY/STEM` with each format's ending; the folder is made if it does not exist.
 
     If one file can't be opened, none is: files of an earlier run stay as they are.
 
@@ -76,12 +79,15 @@ def open_writers(
         force: Overwrite what isn't a result of this source too.
 
     Raises:
-        ConfigError: An unknown format, or a file that would overwrite the source or what isn't its result.
+        ConfigError: An unknown format, a file that would overwrite the source or what isn't its result, or an
+            unknown frame rate where frames are counted.
         OngebdError: A folder or a file can't be written.
     """
     names = check_formats(formats)
     folder = Path(directory)
     paths = output_paths(names, folder, stem)
+    if any(FORMATS[name].frames for name in names):
+        Frames(header)
     with writing(folder):
         protect_sources(paths, [header.source])
         folder.mkdir(parents=True, exist_ok=True)
@@ -143,7 +149,7 @@ def protect_others(path: Path, source: str) -> None:
 
 
 def _result_of(path: Path, source: str) -> bool:
-    """Whether a file says that it is the result of a source. A table can't: its neighbours say it."""
+    """Whether a file says that it is the result of a source. A table can't: the JSONL beside it says it."""
     if not is_unique(public_name(source)):  # another source may have the same name
         return False
     names = {source}
@@ -152,22 +158,22 @@ def _result_of(path: Path, source: str) -> bool:
         names |= {str(Path(local_path(source)).absolute()), relative, f"./{relative}"}
     with path.open("rb") as file:
         head = file.read(1 << 16)
-    match path.suffix:
-        case ".jsonl":
-            try:
-                record = json.loads(head.partition(b"\n")[0])
-            except (ValueError, RecursionError):
-                return False
-            known = isinstance(record, dict) and record.get("type") == "header" and record.get("source")
-            return known in {public_name(name) for name in names}
-        case ".vtt":
-            return any(head.startswith(vtt_start(name).encode()) for name in names)
-        case ".png":
-            return any(picture_title(name).encode() in head for name in names)
-    others = (path.with_name(f"{path.stem}.{ending}") for ending in ("jsonl", "vtt", "png"))
-    own = path.suffix != ".csv" or head.startswith(",".join(COLUMNS[:4]).encode())
-    return own and any(_result_of(other, source) for other in others if other.is_file())
+    if path.suffix == ".jsonl":
+        try:
+            record = json.loads(head.partition(b"\n")[0])
+        except (ValueError, RecursionError):
+            return False
+        known = isinstance(record, dict) and record.get("type") == "header" and record.get("source")
+        return known in {public_name(name) for name in names}
+    if any(mark(name).encode() in head for name in names):
+        return True
+    stem = path.name.removesuffix(FORMATS[format_of(path.name) or "csv"].suffix)
+    beside = path.with_name(f"{stem}.jsonl")
+    return any(text in head for text in _UNMARKED) and beside.is_file() and _result_of(beside, source)
 
+
+_UNMARKED = (",".join(COLUMNS[:4]).encode(), SCENES.partition(",End")[0].encode(), b"Event 1\n")
+"""What tables, SRT and YouTube's chapters hold, which can't say whose they are."""
 
 _NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f]+')
 _LONGEST_STEM = 200  # bytes: leaves room for an ending and for a number
@@ -194,13 +200,13 @@ def output_stems(sources: Sequence[str]) -> list[str]:
     return stems
 
 
-def check_stem(stem: str) -> None:
+def check_stem(stem: str, option: str = "--stem") -> None:
     """Raise a ConfigError if files in a folder can't have this name."""
     unfit = re.search(r"[/\\\x00-\x1f\x7f-\x9f]", stem) or stem in {".", ".."}
     if unfit or len(os.fsencode(stem)) > _LONGEST_STEM:
         raise ConfigError(
-            f"--stem {printable(shortened(stem, 40))}: must be a plain name of at most {_LONGEST_STEM} bytes;"
-            " --out sets the folder"
+            f"{option} {printable(shortened(stem, 40))}: must be a plain name of at most {_LONGEST_STEM}"
+            " bytes; --out sets the folder"
         )
 
 
@@ -305,6 +311,7 @@ def detect_source(
     video, runtime = run.video, runtime_of(reading.device)
     about = reading.described(settings)
     header = RunHeader(source, model.name, about, video.width, video.height, reading.version, *runtime)
+    header = replace(header, rate=None if video.rate is None else str(video.rate))
     writers: Sequence[Writer] = ()
     frames = boundaries = 0
     choice: Choice | None = None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ongebd.common.text import printable, public_name
+from ongebd.detector.segments import Segment, segments_of
 from ongebd.errors import LabelError, os_errors
 from ongebd.output.writer import RunEnd, RunHeader, Setting, Target, TextFile, Writer, rounded
 from ongebd.types import Boundary, Epoch
@@ -98,7 +99,8 @@ def header_record(header: RunHeader) -> Record:
         "height": header.height,
         "settings": {name: _setting(value) for name, value in header.settings.items()},
     }
-    chosen = {"runtime": header.runtime, "precision": header.precision, "id": header.id}
+    chosen = {"runtime": header.runtime, "precision": header.precision}
+    chosen |= {"id": header.id, "rate": header.rate}
     return record | {name: value for name, value in chosen.items() if value is not None}
 
 
@@ -132,6 +134,21 @@ class Recording:
     def complete(self) -> bool:
         """Whether the run reached the end of its source."""
         return self.end is not None and self.end.complete
+
+    @property
+    def duration(self) -> float:
+        """Seconds of the source; up to the last decision if the run was killed."""
+        return self.end.duration if self.end else max((one.decided for one in self.boundaries), default=0.0)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Those of its end."""
+        return self.end.warnings if self.end else []
+
+    @property
+    def segments(self) -> list[Segment]:
+        """What lies between the boundaries, by time."""
+        return segments_of(self.boundaries, (), float(self.header.settings.get("start") or 0), self.duration)
 
 
 def read_jsonl(path: str | Path) -> Recording:

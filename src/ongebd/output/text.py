@@ -1,12 +1,15 @@
-"""Lines for people, a CSV table, and WebVTT chapters."""
+"""Lines for people, a CSV table, and lists of segments, which are written as they are found."""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
+from fractions import Fraction
 from math import floor
+from typing import NamedTuple
 
-from ongebd.common.text import printable, public_name, spoken_name
-from ongebd.output.writer import RunEnd, RunHeader, Target, TextFile, Writer, rounded
+from ongebd.common.text import printable, public_name
+from ongebd.output.writer import Frames, RunEnd, RunHeader, Target, TextFile, Writer, mark, rounded
 from ongebd.types import Boundary, Epoch
 
 
@@ -22,14 +25,13 @@ def clock(seconds: float, *, digits: int = 3, hours: int = 1) -> str:
         >>> clock(3.25), clock(360_000, digits=0), clock(59.9996, hours=2)
         ('0:00:03.250', '100:00:00', '00:00:59.999')
     """
-    ticks = max(0, _ticks(seconds, digits))
-    whole, fraction = divmod(ticks, 10**digits)
+    whole, fraction = divmod(max(0, ticks(seconds, digits)), 10**digits)
     minutes, second = divmod(whole, 60)
     text = f"{minutes // 60:0{hours}d}:{minutes % 60:02d}:{second:02d}"
     return f"{text}.{fraction:0{digits}d}" if digits else text
 
 
-def _ticks(seconds: float, digits: int = 3) -> int:
+def ticks(seconds: float, digits: int = 3) -> int:
     """Whole ticks, rounded down: who cuts or seeks there gets the first frame that is not before this time.
 
     Rounded up, that would be the frame after it. (The millionth makes up for binary fractions: 1.001 s.)
@@ -104,58 +106,109 @@ class CsvWriter(Writer):
         self._rows.writerow([*numbers, "" if row.peak is None else rounded(row.peak), row.kind])
 
 
-class VttWriter(Writer):
-    """Writes the events between boundaries as WebVTT cues, each as soon as its end is known.
+SCENES = (
+    "Scene Number,Start Frame,Start Timecode,Start Time (seconds),End Frame,End Timecode,End Time (seconds),"
+    "Length (frames),Length (timecode),Length (seconds),Start SMPTE,End SMPTE\n"
+)
 
-    Cues follow each other without gap or overlap. A boundary that is not after the previous one (the source's
-    clock stepped back, or both fall into one millisecond) starts no cue; a NOTE says so.
+
+class Row(NamedTuple):
+    """How a list of segments is written."""
+
+    digits: int | None
+    """Of a second, in a tick; None: a tick is a frame."""
+
+    head: str
+    text: Callable[[int, int, int, Fraction], str]
+    """A segment's, of its number, start and end in ticks, and ticks a second."""
+
+    skipped: str = ""
+    """What is said of a boundary that starts no segment."""
+
+
+def _arrow(start: int, end: int) -> str:
+    return f"{clock(start / 1000, hours=2)} --> {clock(end / 1000, hours=2)}"
+
+
+def _scene(number: int, start: int, end: int, rate: Fraction) -> str:
+    """Frames count from 1; SMPTE time codes drop no numbers."""
+    cells: list[object] = [number]
+    for frame, first in ((start, start + 1), (end, end), (end - start, end - start)):
+        seconds = float(frame / rate)
+        cells += [first, clock(seconds, hours=2), f"{seconds:.3f}"]
+    codes = (divmod(frame, round(rate)) for frame in (start, end))
+    cells += [f"{clock(second, digits=0, hours=2)}:{frame:02d}" for second, frame in codes]
+    return ",".join(map(str, cells)) + "\n"
+
+
+ROWS = {
+    "vtt": Row(
+        3,
+        "WEBVTT\n\nNOTE {mark}\n"
+        "A cue starts at the centre of an event boundary and ends at the centre of the next one.\n\n",
+        lambda number, start, end, _: f"{_arrow(start, end)}\nEvent {number}\n\n",
+        "NOTE The boundary at {time} starts no event: it is not after the previous one.\n\n",
+    ),
+    "srt": Row(
+        3,
+        "",
+        lambda number, start, end, _: f"{number}\n{_arrow(start, end)}\nEvent {number}\n\n".replace(".", ","),
+    ),
+    "ffmetadata": Row(
+        6,
+        ";FFMETADATA1\n; {mark}\n",
+        lambda number, start, end, _: (
+            f"[CHAPTER]\nTIMEBASE=1/1000000\nSTART={start}\nEND={end}\ntitle=Event {number}\n"
+        ),
+    ),
+    "youtube": Row(
+        0, "", lambda number, start, end, _: f"{clock(start, digits=0).removeprefix('0:')} Event {number}\n"
+    ),
+    "qp": Row(None, "", lambda number, start, end, _: f"{start} I -1\n"),
+    "scenes": Row(None, SCENES, _scene),
+}
+
+
+class SegmentWriter(Writer):
+    """Writes the segments between boundaries, each as soon as its end is known.
+
+    They follow each other without gap or overlap. A boundary that is not after the previous one (the source's
+    clock stepped back, or both fall into one tick) starts none.
+
+    Args:
+        name: Of a format in `ROWS`.
+        target: Where to write.
+        header: Of the run.
     """
 
-    def __init__(self, target: Target, header: RunHeader) -> None:
+    def __init__(self, name: str, target: Target, header: RunHeader) -> None:
+        self._row = ROWS[name]
+        self._frames = Frames(header) if self._row.digits is None else None
+        self._rate = self._frames.rate if self._frames else Fraction(10 ** (self._row.digits or 0))
         self._out = TextFile(target)
-        self._start = 0  # of the open cue, milliseconds
-        self._events = 0
-        self._out.write(
-            f"{vtt_start(header.source)} {_note(header.version)}, model {_note(public_name(header.model))}.\n"
-            "A cue starts at the centre of an event boundary and ends at the centre of the next one.\n\n"
-        )
+        self._start = self._at(float(header.settings.get("start") or 0))  # of the open segment
+        self._count = 0
+        if self._row.head:
+            self._out.write(self._row.head.format(mark=mark(header.source)))
+
+    def _at(self, seconds: float) -> int:
+        return self._frames(seconds) if self._frames else max(0, ticks(seconds, self._row.digits or 0))
 
     def boundary(self, boundary: Boundary) -> None:
-        """Close the open cue at the boundary's centre."""
-        end = _ticks(boundary.time)
-        if end > self._start:
-            self._cue(end)
-        else:
-            self._out.write(
-                f"NOTE The boundary at {_stamp(end)} starts no event: it is not after the previous one.\n\n"
-            )
+        """Close the open segment at the boundary's centre."""
+        if not self._closed(boundary.time) and self._row.skipped:
+            self._out.write(self._row.skipped.format(time=clock(boundary.time, hours=2)))
 
     def close(self, end: RunEnd) -> None:
-        """Write the last cue, which ends with the video."""
-        duration = _ticks(end.duration)
-        if duration > self._start:
-            self._cue(duration)
+        """Write the last segment, which ends with the video."""
+        self._closed(end.duration)
         self._out.close()
+        end.warnings.extend(self._frames.note() if self._frames else ())
 
-    def _cue(self, end: int) -> None:
-        self._events += 1
-        self._out.write(f"{_stamp(self._start)} --> {_stamp(end)}\nEvent {self._events}\n\n")
-        self._start = end
-
-
-def vtt_start(source: str) -> str:
-    """How a file of chapters begins; it says whose they are."""
-    return f"WEBVTT\n\nNOTE Events of {_note(spoken_name(source))}\nfound by ongebd"
-
-
-def picture_title(source: str) -> str:
-    """What a picture's file says of its source."""
-    return f"ongebd, events of {public_name(source)!a}"
-
-
-def _stamp(milliseconds: int) -> str:
-    return clock(milliseconds / 1000, hours=2)
-
-
-def _note(text: str) -> str:
-    return printable(text).replace("-->", "->")  # the arrow would turn the note into a cue
+    def _closed(self, seconds: float) -> bool:
+        if (end := self._at(seconds)) <= self._start:
+            return False
+        self._count += 1
+        start, self._start = self._start, end
+        self._out.write(self._row.text(self._count, start, end, self._rate))
+        return True

@@ -5,14 +5,19 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import TextIO
+from urllib.parse import quote
 
-from ongebd.common.text import printable
-from ongebd.errors import OngebdError
+from ongebd.common.text import printable, spoken_name
+from ongebd.errors import ConfigError, OngebdError
 from ongebd.types import Boundary, Decision, Epoch, Frame
+
+_CLOCK = 0.001  # seconds: clocks of containers tick no more finely
 
 Setting = float | int | str | bool | None
 Target = str | Path | TextIO
@@ -33,6 +38,7 @@ class RunHeader:
         runtime: The runtime of the networks if the user chose one, else None.
         precision: The number format of the networks if the user chose one, else None.
         id: The video's, where it has another one than its source's name.
+        rate: Frames a second that the source declares, as a fraction (`30000/1001`); None if unknown.
     """
 
     source: str = field(repr=False)
@@ -44,6 +50,7 @@ class RunHeader:
     runtime: str | None = None
     precision: str | None = None
     id: str | None = None
+    rate: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,41 @@ class RunEnd:
     boundaries: int
     warnings: list[str] = field(default_factory=list)
     found: int | None = None
+
+
+def mark(source: str) -> str:
+    """What a result file says of its source, in letters that mean nothing in any format."""
+    name = quote(spoken_name(source), "/ ", errors="surrogateescape").replace("--", "-%2D")
+    return f"ongebd: Events of {name}"
+
+
+class Frames:
+    """Frame numbers at a steady `rate`, in frames a second. It counts the times between two frames.
+
+    >>> frames = Frames(RunHeader("a", "m", {}, 0, 0, "0", rate="25"))
+    >>> frames(1.04), frames(1.05), frames.note()
+    (26, 26, ['1 of 2 times moved to the nearest frame at 25 frames/s, by at most 10 ms'])
+    """
+
+    def __init__(self, header: RunHeader) -> None:
+        if not re.fullmatch(r"[1-9]\d{0,8}(/[1-9]\d{0,8})?", str(header.rate)):
+            name = spoken_name(header.source)
+            raise ConfigError(f"{name}: its frame rate isn't known; use `ongebd convert` with --fps")
+        self.rate = Fraction(str(header.rate))
+        self._seen: dict[float, float] = {}  # how far each time was moved
+
+    def __call__(self, seconds: float) -> int:
+        number = max(0, round(Fraction(seconds) * self.rate))
+        self._seen[seconds] = abs(seconds - float(number / self.rate))
+        return number
+
+    def note(self) -> list[str]:
+        """A line that says how many times were moved, and how far, if any was."""
+        moved = [by for by in self._seen.values() if by > _CLOCK]
+        if not moved:
+            return []
+        times = f"{len(moved)} of {len(self._seen)} times moved to the nearest frame"
+        return [f"{times} at {float(self.rate):.6g} frames/s, by at most {1000 * max(moved):.0f} ms"]
 
 
 class Writer:

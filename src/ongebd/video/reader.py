@@ -102,6 +102,7 @@ class VideoReader:
     Attributes:
         container: FFmpeg's name of the container or protocol: mpegts, hls, …
         width: Of the coded picture, in pixels; `height` too.
+        rate: Frames a second that the source declares or that are assumed, if any; times don't rest on it.
         expected_duration: Seconds that the container claims to last, if it does. For progress only.
         duration: Seconds from the first frame to the end of the last one decoded so far.
         decoded: Frames decoded so far, sampled or not.
@@ -176,6 +177,8 @@ class VideoReader:
         self.width: int = self._stream.width
         self.height: int = self._stream.height
         self.codec: str = self._stream.codec_context.name
+        declared = self._stream.average_rate or self._stream.guessed_rate
+        self.rate = declared if self._timed else self._source_fps or DEFAULT_RATE
         self.expected_duration = _claimed_duration(self._stream)
         container_duration = self._container.duration or 0
         if self.expected_duration is None and container_duration > 0:
