@@ -65,7 +65,7 @@ def made_frames(levels: Sequence[int], *, fps: int = 24, epoch: int = 0, start: 
 
 
 class MadeReader:
-    """A connection of made frames; at its end it waits for nothing, or until it is stopped."""
+    """A connection of made frames; its end may have to wait, and be followed by late frames."""
 
     def __init__(
         self,
@@ -76,12 +76,14 @@ class MadeReader:
         pause: float = 0.0,
         hold: threading.Event | None = None,
         container: str = "made",
+        late: Sequence[Frame] = (),
     ) -> None:
+        self._late = late
         self.expected_duration, self.broken, self.container = duration, broken, container
         self.epochs: list[Epoch] = []
         self.warnings: list[str] = []
         self.cut_off: str | None = None
-        self._frames, self._pause, self._hold = frames, pause, hold
+        self._frames, self._pause, self._hold, self.draining = frames, pause, hold, False
 
     def __enter__(self) -> MadeReader:
         return self
@@ -97,6 +99,9 @@ class MadeReader:
             yield frame
         if self._hold is not None:
             self._hold.wait(20)
+            if self._late:
+                self.draining = True
+                yield from self._late
 
 
 def opens(*connections: MadeReader | str) -> Callable[..., Any]:

@@ -152,6 +152,15 @@ def test_a_service_that_is_away_and_comes_back_gets_every_message(phone, service
     assert complaints[1:] == ["notify: works again; records lost: 0"]
 
 
+def test_a_camera_has_its_own_outputs(phone, service, watcher):
+    sink, _ = phone
+    sink.cameras = {"yard"}
+    for number, stream in enumerate(("cam", "yard", "cam"), 1):
+        watcher.hub.publish(incident(number, stream=stream))
+    until(lambda: len(service.got) == 1)
+    assert sink.done == 1
+
+
 def test_a_refused_message_is_told_and_the_next_one_is_tried(phone, service, watcher):
     sink, complaints = phone
     service.status = 403

@@ -195,6 +195,20 @@ def test_a_source_without_frames_is_stalled_and_live_again(light_model):
     assert changes[:3] == [("live", 0, ""), ("stalled", 0, "no frame for 0.2 s"), ("live", 0, "")]
 
 
+def test_frames_that_were_held_back_when_a_stalled_source_broke_do_not_make_it_live(light_model):
+    hold, (last,) = threading.Event(), made_frames([0], start=10)
+    broken = MadeReader(made_frames([0] * 10), hold=hold, broken="no data", late=[last])
+    watcher = watching(light_model, broken, patience=replace(ONCE, stall_after=0.2))
+    with watcher.hub.subscribe(StateChanged, Point) as told, watcher:
+        waits(watcher, lambda: watcher.streams["cam"].status().state == "stalled")
+        hold.set()
+        assert watcher.join(10)
+        records = everything(told)
+    states = [one.state for one in records if isinstance(one, StateChanged)]
+    assert states[:3] == ["live", "stalled", "reconnecting"]
+    assert sum(isinstance(one, Point) for one in records) == 11, "it is judged all the same"
+
+
 class SlowPictures(Pictures):
     """Twenty milliseconds a frame."""
 

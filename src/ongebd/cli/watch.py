@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,9 +23,10 @@ from ongebd.cli.terminal import ClosedOutput, say
 from ongebd.common.settings import Range, check_fields
 from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL
-from ongebd.errors import ConfigError, uninterrupted
+from ongebd.errors import ConfigError, OngebdError, uninterrupted
 from ongebd.output import protect_sources
-from ongebd.watch import Alerts, ClipLength, HubSink, Patience, Watcher
+from ongebd.watch import Alerts, Camera, ClipLength, HubSink, Patience, Watcher
+from ongebd.watch.cameras import read_cameras
 from ongebd.watch.sinks import (
     ClipSink,
     CommandSink,
@@ -37,7 +41,7 @@ from ongebd.watch.sinks import (
 )
 from ongebd.watch.sinks.folder import check_folder
 from ongebd.watch.sinks.jsonl import check_recordable
-from ongebd.watch.sources import sources_of
+from ongebd.watch.sources import is_source, sources_of
 
 PORT = 8765
 _SIZE = re.compile(r"(\d{1,15})\s*([KMGT]?)i?B?", re.IGNORECASE | re.ASCII)
@@ -126,6 +130,9 @@ class WatchOptions:
     realtime: Flag = False
     """Play files at their own pace, as if they were live."""
 
+    check: Flag = False
+    """Only look for mistakes in the options and in cameras.toml."""
+
     retries: int | None = None
     """Attempts in a row to reconnect before giving a source up. [no limit]"""
 
@@ -147,7 +154,7 @@ class WatchOptions:
     device: str = "cpu"
     """Where the model computes: cpu, cuda or cuda:N."""
 
-    def check(self, sources: Sequence[str]) -> None:
+    def refuse(self, sources: Sequence[str | Camera]) -> None:
         """Refuse every wrong option, also unused ones, before anything starts or any file is put aside."""
         check_fields(self)
         self.clip_length()
@@ -169,9 +176,10 @@ class WatchOptions:
                     f"--jsonl {self.jsonl} is where {option} puts its folder; name another file"
                 )
 
-    def wants_pictures(self) -> bool:
-        shown = self.serve or self.thumbnails or self.keep or self.notify or self.mqtt
-        return bool(shown or "{thumbnail}" in (self.exec or ""))
+    def wants_pictures(self, sources: Sequence[str | Camera]) -> bool:
+        told: list[Any] = [self, *(one for one in sources if isinstance(one, Camera))]
+        shown = any(one.notify or one.mqtt or "{thumbnail}" in " ".join(_texts(one.exec)) for one in told)
+        return bool(shown or self.serve or self.thumbnails or self.keep)
 
     def clip_length(self) -> ClipLength:
         return ClipLength(before=self.clip_before, after=self.clip_after)
@@ -183,6 +191,10 @@ class WatchOptions:
             stall_after=self.stall_after,
             retries=self.retries,
         )
+
+
+def _texts(given: str | Sequence[str] | None) -> Sequence[str]:
+    return (given,) if isinstance(given, str) else given or ()
 
 
 def watch(
@@ -205,7 +217,8 @@ def watch(
     Parameters
     ----------
     sources
-        URLs (rtsp, rtmp, http, udp, tcp, …), camera:N, files, or - for standard input. NAME=URL names one.
+        URLs (rtsp, rtmp, http, udp, tcp, …), camera:N, files, or - for standard input. NAME=URL names one. Or
+        cameras.toml, a file with all of them and their settings; SIGHUP reads it again.
     options
         Settings of the watch.
     alerts
@@ -223,25 +236,58 @@ def watch(
     given, notify, mqtt = (os.environ.pop(name, None) for name in (TOKEN, "ONGEBD_NOTIFY", "ONGEBD_MQTT"))
     options = options or WatchOptions()
     options = replace(options, notify=(*options.notify, *(notify or "").split()), mqtt=options.mqtt or mqtt)
-    sources = checked_sources("watch", sources)
-    host, port = _address(options.serve)
-    options.check(sources)
+    if isinstance(serve := options.serve, str) and serve:
+        no_address = not (sources or serve.rpartition(":")[2].isdecimal())
+        if no_address or is_source(serve):
+            sources, options = [*(sources or ()), serve], replace(options, serve=True)
+    given_sources = checked_sources("watch", sources)
+    options, alerts = replace(options, token=options.token or given), alerts or Alerts()
+    _address(options.serve)
+    build = partial(
+        Watcher,
+        model=model,
+        config=config,
+        device=options.device,
+        patience=options.patience(),
+        realtime=options.realtime,
+        max_pending=options.queue,
+        source_fps=options.source_fps,
+        **asdict(access or AccessOption()),
+        clips=None if options.clips is None else options.clip_length(),
+        alerts=alerts,
+    )
+    listed = any(one.endswith(".toml") for one in given_sources)
+    if listed and len(given_sources) > 1:
+        raise ConfigError("name cameras.toml alone, or put the other sources into it")
+    read = partial(_cameras, given_sources, build, options, alerts)
+    with _hangups() if listed else nullcontext(list[int]()) as hangups:
+        cameras = read()
+        if options.check and cameras is not None:
+            say(f"ongebd: no mistakes; cameras: {len(cameras)}")
+            return 0
+        status = 2
+        while cameras is not None:
+            status, cameras = _watch(cameras, build, options, quiet, hangups, read)
+        return status
+
+
+Given = Sequence[str | Camera]
+
+
+def _watch(
+    sources: Given,
+    build: Callable[..., Watcher],
+    options: WatchOptions,
+    quiet: bool,
+    hangups: list[int],
+    read: Callable[[], Given | None],
+) -> tuple[int, Given | None]:
+    """Watch until the end, or until a file that is read again has other cameras: the status, and these."""
+    options.refuse(sources)
+    again: Given | None = None
     # A signal ends the loop below, not what is being begun or finished.
     with uninterrupted() as signals, ExitStack() as closing:
-        watcher = Watcher(
-            sources,
-            model=model,
-            config=config,
-            device=options.device,
-            patience=options.patience(),
-            realtime=options.realtime,
-            max_pending=options.queue,
-            source_fps=options.source_fps,
-            **asdict(access or AccessOption()),
-            thumbnails=options.wants_pictures(),
-            clips=None if options.clips is None else options.clip_length(),
-            alerts=alerts,
-        )
+        watcher = build(sources, thumbnails=options.wants_pictures(sources))
         closing.callback(watcher.stop, signals)
         watcher.attach(WarningSink(watcher, _complain))
         lines = None
@@ -257,36 +303,125 @@ def watch(
             from ongebd.watch.server import serve
 
             watcher.metrics()  # reports a missing extra now
-            server = serve(watcher, host, port, options.token or given, kept=kept)
+            server = serve(watcher, *_address(options.serve), options.token, kept=kept)
             closing.callback(server.stop)
             page = server.url
         _attach(watcher, options)
         if page is not None:
             say(f"ongebd: the page is at {page}")
         watcher.start()
-        while not signals and not watcher.join(0.1):
+        while not signals and again is None and not watcher.join(0.1):
             if lines is not None and lines.reader_gone.is_set():
                 raise BrokenPipeError
+            if hangups:
+                hangups.clear()
+                again = _adopted(watcher, read())
         failed = [stream for stream in watcher.streams.values() if stream.status().state == "failed"]
     for stream in failed:
         reason, name = stream.status().reason, f"{stream.name}: "
         if reason not in stream.status().warnings:
             say(f"ongebd: {reason if reason.startswith(name) else name + reason}")
     written = [sink for sink in watcher.sinks if isinstance(sink, LineSink | RecordSink)]
-    return 2 if failed or any(sink.failed for sink in written) else 0
+    return 2 if failed or any(sink.failed for sink in written) else 0, again
+
+
+@contextmanager
+def _hangups() -> Iterator[list[int]]:
+    """The hang-ups (SIGHUP) that came, which don't end the program meanwhile."""
+    heard: list[int] = []
+    number = getattr(signal, "SIGHUP", None)
+    if number is None or threading.current_thread() is not threading.main_thread():
+        yield heard
+        return
+    before = signal.signal(number, lambda number, _frame: heard.append(number))
+    try:
+        yield heard
+    finally:
+        signal.signal(number, before)
+
+
+def _cameras(
+    sources: Sequence[str], build: Callable[..., Watcher], options: WatchOptions, alerts: Alerts
+) -> Given | None:
+    """The sources, or the cameras of the file that they name; None after a line for each mistake in it."""
+    given: Given = sources
+    mistakes = list[str]()
+    if sources[0].endswith(".toml"):
+        given, mistakes = read_cameras(Path(sources[0]), alerts)
+    elif not options.check:
+        return sources
+    if given:
+        mistakes += _mistakes(given, build, options)
+    for mistake in mistakes:
+        _complain(mistake)
+    return None if mistakes else given
+
+
+def _mistakes(given: Given, build: Callable[..., Watcher], options: WatchOptions) -> list[str]:
+    """What is wrong with the options, the cameras and their outputs, in one line each; nothing is opened."""
+    mistakes = list[str]()
+    try:
+        options.refuse(given)
+        watcher = build(given, thumbnails=options.wants_pictures(given))
+    except OngebdError as problem:
+        return [str(problem)]
+    for program in _programs(watcher, options):
+        try:
+            program()
+        except OngebdError as problem:
+            mistakes.append(str(problem))
+    watcher.stop()
+    return mistakes
+
+
+def _adopted(watcher: Watcher, cameras: Given | None) -> Given | None:
+    """Give the streams the settings of cameras; the cameras, if they need another watcher."""
+    if cameras is None:
+        _complain("the cameras stay as they were")
+        return None
+    new = [one for one in cameras if isinstance(one, Camera)]
+    if [one.outline() for one in new] != [one.camera.outline() for one in watcher.streams.values()]:
+        _complain("other cameras or outputs: begins again")
+        return cameras
+    for stream, camera in zip(watcher.streams.values(), new, strict=True):
+        with suppress(ConfigError):  # it is over
+            stream.adopt(camera)
+    _complain("took the new settings")
+    return None
+
+
+def _programs(watcher: Watcher, options: WatchOptions) -> Iterator[Callable[[], HubSink]]:
+    """Make the sinks that tell people or programs, each with the cameras that name it."""
+    command = partial(CommandSink, seconds=options.exec_timeout)
+    kinds: dict[str, Callable[..., HubSink]] = {
+        "exec": command,
+        "webhook": WebhookSink,
+        "notify": NotifySink,
+        "mqtt": MqttSink,
+    }
+    for name, kind in kinds.items():
+        given = _texts(getattr(options, name))
+        cameras = {text: set(watcher.streams) for text in given}
+        for key, stream in watcher.streams.items():
+            for text in getattr(stream.camera, name):
+                cameras.setdefault(text, set()).add(key)
+        for text, keys in cameras.items():
+            yield partial(_made, kind, text, watcher, keys, "" if text in given else ", ".join(sorted(keys)))
+
+
+def _made(kind: Callable[..., HubSink], text: str, watcher: Watcher, cameras: set[str], who: str) -> HubSink:
+    try:
+        sink = kind(text, watcher, _complain)
+    except ConfigError as problem:  # a file has no options
+        raise ConfigError(f"{who}: {str(problem).removeprefix('--')}") if who else problem from None
+    sink.cameras = cameras
+    return sink
 
 
 def _attach(watcher: Watcher, options: WatchOptions) -> None:
-    """Attach the sinks that the options name."""
+    """Attach the sinks that the options and the cameras name."""
     # Programs are checked first, and the file of records is begun last: a refusal leaves no file behind.
-    programs: list[HubSink] = []
-    if options.exec is not None:
-        programs.append(CommandSink(options.exec, watcher, _complain, seconds=options.exec_timeout))
-    if options.webhook is not None:
-        programs.append(WebhookSink(options.webhook, watcher, _complain))
-    programs += [NotifySink(url, watcher, _complain) for url in options.notify]
-    if options.mqtt is not None:
-        programs.append(MqttSink(options.mqtt, watcher, _complain))
+    programs = [program() for program in _programs(watcher, options)]
     if options.thumbnails is not None:
         most = options.thumbnails_size
         watcher.attach(PictureSink(options.thumbnails, watcher, _complain, most_bytes=most))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ Turn = tuple[bool, bool, bool]
 """What brings a picture upright: transpose it, then flip the rows, then flip the columns."""
 
 UPRIGHT: Turn = (False, False, False)
+
+Hidden = Callable[[int, int, float], npt.NDArray[np.bool_] | None]
+"""Which pixels of an upright picture (width, height) are painted black, with an edge of so many pixels."""
 
 _LONGEST = 4096  # pixels
 _LONGEST_DAMAGE = 10  # seconds; by then even a stream without key frames has refreshed its picture
@@ -97,13 +100,14 @@ class RgbMaker:
 
     Args:
         view: The size of the upright picture; None keeps it.
+        hidden: What no pixel of the result may depend on.
 
     Attributes:
         turn: How the last picture was turned.
     """
 
-    def __init__(self, view: View | None = None) -> None:
-        self._view = view
+    def __init__(self, view: View | None = None, hidden: Hidden | None = None) -> None:
+        self._view, self._hidden = view, hidden
         # One each: a reformatter keeps the tables of its last conversion.
         self._resizer = VideoReformatter()
         self._converter = VideoReformatter()
@@ -116,13 +120,15 @@ class RgbMaker:
         width, height = self.upright_size(picture)
         if self._view is not None:
             width, height = self._view.size(width, height)
+        hidden = None if self._hidden is None else self._hidden(width, height, _reach(picture, width, height))
         if self.turn[0]:
             width, height = height, width
         if _is_deep_gray(picture.format):
             gray = self._converter.reformat(
                 picture, width, height, "gray16le", interpolation=Interpolation.BICUBIC, threads=1
             )
-            return apply_turn(self._stretched(np.asarray(gray.to_ndarray(), dtype=np.uint16)), self.turn)
+            levels = np.asarray(gray.to_ndarray(), dtype=np.uint16)
+            return self._stretched(apply_turn(levels[:, :, None], self.turn)[:, :, 0], hidden)
         if (width, height) != (picture.width, picture.height) and _is_planar_yuv(picture.format):
             picture = self._resizer.reformat(
                 picture, width, height, interpolation=Interpolation.BICUBIC, threads=1
@@ -130,18 +136,26 @@ class RgbMaker:
         rgb = self._converter.reformat(
             picture, width, height, "rgb24", interpolation=Interpolation.BICUBIC, threads=1
         ).to_ndarray()
-        return apply_turn(np.asarray(rgb, dtype=np.uint8), self.turn)
+        upright: ImageU8 = apply_turn(np.asarray(rgb, dtype=np.uint8), self.turn)
+        if hidden is not None:
+            upright = upright.copy()  # the decoder may still need what it gave us
+            upright[hidden] = 0
+        return upright
 
-    def _stretched(self, gray: npt.NDArray[np.uint16]) -> ImageU8:
+    def _stretched(
+        self, gray: npt.NDArray[np.uint16], hidden: npt.NDArray[np.bool_] | None = None
+    ) -> ImageU8:
         """The picture (height, width) as RGB, its range widened to what was seen so far."""
         # Every few pixels are enough to find the range.
-        low, high = np.percentile(gray[::2, ::2], (0.1, 99.9)).astype(int)
+        seen = gray[::2, ::2] if hidden is None or hidden.all() else gray[~hidden]
+        low, high = np.percentile(seen, (0.1, 99.9)).astype(int)
         before = self._range or (low, high)
         self._range = low, high = min(low, before[0]), max(high, before[1])
         if high - low > _MOST_SPAN:
             low, high = 0, 65535
         middle, span = (low + high) / 2, max(high - low, _LEAST_SPAN)
         level = (gray - (middle - span / 2)) * (255 / span)
+        level = level if hidden is None else np.where(hidden, 0, level)
         return np.repeat(np.clip(np.rint(level), 0, 255).astype(np.uint8)[:, :, None], 3, axis=2)
 
     def upright_size(self, picture: VideoFrame) -> tuple[int, int]:
@@ -213,7 +227,20 @@ def changed(before: ImageU8, rgb: ImageU8) -> bool:
     return bool(different.mean() >= _MUCH and different[first].mean() >= _MOST)
 
 
-def apply_turn(rgb: ImageU8, turn: Turn) -> ImageU8:
+def _reach(picture: VideoFrame, width: int, height: int) -> float:
+    """How many pixels of the result a pixel of the picture reaches beyond its place (measured, and more).
+
+    A bicubic resize reaches two pixels of the larger picture, then the conversion two of the coarser colours.
+    """
+    coarse = 64 // max(1, picture.format.chroma_width(64) if len(picture.format.components) > 2 else 64)
+    sides = (
+        max(width, height) / max(picture.width, picture.height),
+        min(width, height) / min(picture.width, picture.height),
+    )
+    return 4 * max(2, coarse) * max(1, *sides)
+
+
+def apply_turn(rgb: npt.NDArray[Any], turn: Turn) -> npt.NDArray[Any]:
     """The picture (height, width, 3), upright."""
     if turn == UPRIGHT:
         return rgb

@@ -25,7 +25,7 @@ from ongebd.types import Epoch, Frame, ImageU8
 from ongebd.video.access import Pieces
 from ongebd.video.connecting import Connecting, interruptible
 from ongebd.video.parts import codec_of, is_animated_webp, rest_of
-from ongebd.video.picture import Damage, Fit, RgbMaker, Turn, View, changed
+from ongebd.video.picture import Damage, Fit, Hidden, RgbMaker, Turn, View, changed
 from ongebd.video.source import (
     Source,
     advice,
@@ -95,6 +95,7 @@ class VideoReader:
         connecting: Time-outs, and what tells it to stop; None takes the defaults.
         preview: Adds a second picture to each frame (`Frame.preview`), whose shorter side has at most this
             many pixels.
+        hidden: Paints parts of each frame black, not of the second picture.
         keep: Gets the source's packets.
         start: Seconds of the source before which no frame is wanted. A file is sought in.
         end: Seconds of the source at which reading ends.
@@ -110,6 +111,7 @@ class VideoReader:
         hidden: Damaged frames that the last good one stands for.
         gaps: Packets around which the container found data missing (or pieces joined).
         broken: Why the source broke off (the network, a device); None if it ended by itself or is damaged.
+        draining: Whether no more packets come, only frames that were held back.
         cut_off: What a file lacks of what it claims to hold, or how its rest is damaged; None if it is whole.
         epochs: Breaks of the clock or the picture so far.
 
@@ -129,6 +131,7 @@ class VideoReader:
         source_fps: float | Fraction | None = None,
         connecting: Connecting | None = None,
         preview: int | None = None,
+        hidden: Hidden | None = None,
         keep: Keeper | None = None,
         start: Fraction = Fraction(0),
         end: Fraction | None = None,
@@ -140,7 +143,7 @@ class VideoReader:
         self._sampler = None if fps is None else Sampler(exact_rate(fps))
         self._source_fps = None if source_fps is None else exact_rate(source_fps, "source_fps")
         self._number = None if stream is None else a_whole_number("stream", stream)
-        self._rgb = RgbMaker(view if short_side is None or view is not None else Fit(short_side))
+        self._rgb = RgbMaker(view if short_side is None or view is not None else Fit(short_side), hidden)
         self._preview = None if preview is None else RgbMaker(Fit(preview, enlarge=False))
         self.duration = Fraction(0)
         self.decoded = 0
@@ -148,6 +151,7 @@ class VideoReader:
         self.hidden = 0
         self.gaps = 0
         self.broken: str | None = None
+        self.draining = False
         self.cut_off: str | None = None
         self.epochs: list[Epoch] = []
         self._notes: list[str] = []
@@ -471,6 +475,7 @@ class VideoReader:
                     yield one
         except (av.error.FFmpegError, OSError, IndexError) as end:
             problem = end
+        self.draining = True
         yield from (one for one, _ in waiting)
         if problem is not None:
             raise problem

@@ -6,6 +6,7 @@
 ...         print(onsets.get(timeout=60))
 """
 
+from ongebd.watch.cameras import Camera
 from ongebd.watch.clips import ClipLength
 from ongebd.watch.incidents import Alerts
 from ongebd.watch.records import (
@@ -27,6 +28,7 @@ from ongebd.watch.watcher import Watcher
 
 __all__ = [
     "Alerts",
+    "Camera",
     "Clip",
     "ClipLength",
     "Digest",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from itertools import count
 from math import inf
 from typing import Any
@@ -58,12 +58,14 @@ class HubSink(Subscription):
     Attributes:
         done: Records handled.
         failed: Of those, how many failed.
+        cameras: The keys of the streams whose records it takes; None: all.
+        alarms: Whether it tells people, or programs, of incidents.
         publishes: Whether it publishes records itself; then it ends before the others.
         tries: How often it tries a record; unlimited unless it can be the record's fault.
         ending: Set when the watcher ends. What waits is still handled, as far as the time allows.
     """
 
-    publishes = False
+    publishes = alarms = False
     tries = inf
 
     def __init__(
@@ -77,6 +79,7 @@ class HubSink(Subscription):
     ) -> None:
         super().__init__(kinds, limit)
         self.name = name
+        self.cameras: Container[str] | None = None
         self.done = self.failed = 0
         self.ending = threading.Event()
         self._complain = complain
@@ -88,6 +91,11 @@ class HubSink(Subscription):
         names = [f"ongebd-{name}-{number}" for number in range(threads)]
         self._threads = [threading.Thread(target=self._work, name=one, daemon=True) for one in names]
         hub.add(self)
+
+    def offer(self, record: Any) -> None:
+        """Queue a record, if it is of its cameras."""
+        if self.cameras is None or record.stream in self.cameras:
+            super().offer(record)
 
     def start(self) -> None:
         """Begin."""

@@ -19,6 +19,7 @@ from ongebd.errors import ConfigError
 from ongebd.video import VideoReader
 from ongebd.video.access import plain_url
 from ongebd.video.source import is_url, kind_of, status_of
+from ongebd.watch.cameras import Camera
 
 _NAMED = re.compile(r"([^\W_][\w .-]{0,39})=(.+)", re.DOTALL)
 _NOT_IN_KEYS = re.compile(r"[^a-z0-9]+")
@@ -53,11 +54,13 @@ class WatchedSource:
         key: Short, unique in its watcher, valid in a URL and in a file name.
         name: For people; without credentials.
         source: What to open. It may contain credentials, so it is never shown.
+        camera: Its own settings, if it has some.
     """
 
     key: str
     name: str
     source: str = field(repr=False)
+    camera: Camera | None = None
 
 
 Opener = Callable[[WatchedSource, threading.Event], AbstractContextManager[VideoReader]]
@@ -105,11 +108,11 @@ class Patience:
         return longest * random.uniform(0.5, 1.0)
 
 
-def sources_of(given: Sequence[str]) -> list[WatchedSource]:
+def sources_of(given: Sequence[str | Camera]) -> list[WatchedSource]:
     """Give each source a key and a name.
 
     Args:
-        given: Files, URLs, `camera:N`, `-`; each may begin with `NAME=`.
+        given: Files, URLs, `camera:N`, `-`, each of which may begin with `NAME=`; and cameras.
 
     Raises:
         ConfigError: Two have the same name.
@@ -118,8 +121,9 @@ def sources_of(given: Sequence[str]) -> list[WatchedSource]:
     [('front-door', 'Front door'), ('cam2', 'udp://:5000')]
     """
     sources: dict[str, WatchedSource] = {}
-    for number, text in enumerate(given, 1):
-        name, source = _split(text)
+    for number, one in enumerate(given, 1):
+        camera = None if isinstance(one, str) else one
+        name, source = _split(one) if isinstance(one, str) else (one.name, one.source)
         key = _key(name or _stem(source)) or f"cam{number}"
         if key in sources:
             if name is not None:
@@ -128,8 +132,14 @@ def sources_of(given: Sequence[str]) -> list[WatchedSource]:
         shown = printable(name or spoken_name(source))
         if any(other.name == shown for other in sources.values()):  # what tells them apart is hidden
             shown = f"{shown} ({key})"
-        sources[key] = WatchedSource(key, shown, source)
+        sources[key] = WatchedSource(key, shown, source, camera)
     return list(sources.values())
+
+
+def is_source(text: str) -> bool:
+    """Whether a text clearly names a source: a URL, a camera or a file that exists, maybe behind `NAME=`."""
+    source = _split(text)[1]
+    return is_url(source) or kind_of(source) == "camera" or status_of(source) is not None
 
 
 def is_live(source: str, duration: float | None) -> bool:

@@ -18,10 +18,12 @@ from ongebd.detector.judge import OBD
 from ongebd.errors import ConfigError, a_number
 from ongebd.pool import PoolResult, PoolStream
 from ongebd.types import Boundary, Decision, Frame, ImageU8
+from ongebd.watch.cameras import Camera
 from ongebd.watch.clips import ClipCutter
 from ongebd.watch.history import Best, History
 from ongebd.watch.hub import Hub
-from ongebd.watch.incidents import Alerts, Incidents
+from ongebd.watch.incidents import Incidents
+from ongebd.watch.masks import Masks
 from ongebd.watch.pictures import Album, jpeg, look_of
 from ongebd.watch.records import (
     Clip,
@@ -111,12 +113,13 @@ class WatchedStream:
         stall_after: Seconds without a frame before it is stalled; None: never.
         defaults: The model's settings, which turn a τ into a sensitivity.
         clips: Cuts a clip at each onset; None: without clips.
-        alerts: Which incidents alarm people.
+        camera: Its settings.
 
     Attributes:
         history: Its last minutes.
         newest_picture: What it sees now; None if it has no pictures.
         incidents: What its boundaries belong to; its `alerts` may be replaced at any time.
+        masks: What of its picture is not judged.
         rate: Frames a second that it is judged at.
         over: Set when no more records will come.
         lags: How many frames' lags fell into each of `LAG_BUCKETS`, and above.
@@ -132,7 +135,7 @@ class WatchedStream:
         stall_after: float | None,
         defaults: StreamConfig,
         clips: ClipCutter | None,
-        alerts: Alerts,
+        camera: Camera,
     ) -> None:
         self.key, self.name, self.clips = source.key, source.name, clips
         self.over = threading.Event()
@@ -160,11 +163,14 @@ class WatchedStream:
         self._newest: deque[_SentFrame] = deque(maxlen=2)  # those with a decision
         self._open: deque[Onset] = deque()
         self._unclosed: deque[Found] = deque()  # peak and kind are not known
-        self.incidents, self._album = Incidents(alerts), Album()
+        self.incidents, self._album = Incidents(camera), Album()
         self._decision_times: deque[float] = deque(maxlen=256)
         # Of the watcher's thread.
         self._drops_published = 0
         self._drops_published_at = float("-inf")
+        self.camera, self.masks, self._usual = camera, Masks(camera.masks), self._now.sensitivity
+        if camera.sensitivity is not None:
+            self.set_sensitivity(camera.sensitivity)
 
     def status(self) -> StreamStatus:
         """How it is doing now."""
@@ -190,18 +196,32 @@ class WatchedStream:
         self._now.sensitivity = value
         self._hub.publish(Retuned(self.key, self._clock.wall(), value))
 
+    def adopt(self, camera: Camera) -> None:
+        """Take new settings, but for name, source and outputs.
+
+        Raises:
+            ConfigError: The method has no sensitivity.
+        """
+        if camera == self.camera:
+            return
+        if camera.sensitivity != self.camera.sensitivity:
+            self.set_sensitivity(self._usual if camera.sensitivity is None else camera.sensitivity)
+        self.camera = self.incidents.alerts = camera
+        self.masks.polygons = camera.masks
+
     # Its reader's thread calls these.
 
     def wait_for_model(self, waits: bool) -> None:
         """Whether the source waits when the model is busy, so that no frame is dropped."""
         self._pooled.when_full = "block" if waits else "drop-oldest"
 
-    def take(self, frame: Frame, break_reason: str) -> None:
+    def take(self, frame: Frame, break_reason: str, *, last: bool = False) -> None:
         """Give the model a frame. If it is busy, this waits, or the oldest waiting frame is dropped.
 
         Args:
             frame: Its pictures are not copied.
             break_reason: Why the newest epoch within the connection began.
+            last: Whether it was held back, and nothing more comes: then a stalled stream doesn't live again.
         """
         self._last_frame = self._clock.monotonic()
         broken = self._reader_epoch not in (None, frame.epoch)
@@ -211,7 +231,7 @@ class WatchedStream:
             self._now.reconnects += self._was_connected
             self._was_connected = True
         self._reader_epoch, self._now.epoch = frame.epoch, self._epochs_begun
-        if broken or self._now.state != "live":
+        if broken or self._now.state not in ("live", "stalled" if last else "live"):
             self.change_state("live", break_reason if broken else "", new_epoch=broken)
         if self.clips is not None:
             self.clips.set_epoch(self._epochs_begun)

@@ -23,6 +23,7 @@ from ongebd.video import VideoReader
 from ongebd.video.connecting import Connecting
 from ongebd.video.source import kind_of
 from ongebd.video.timing import exact_rate
+from ongebd.watch.cameras import Camera
 from ongebd.watch.clips import ClipCutter, ClipLength
 from ongebd.watch.hub import Hub
 from ongebd.watch.incidents import Alerts
@@ -57,7 +58,7 @@ class Watcher:
     It publishes what it sees on `hub`; `streams` has the status and the last minutes of each stream.
 
     Args:
-        sources: Files, URLs, `camera:N`, `-`; each may begin with `NAME=`.
+        sources: Files, URLs, `camera:N`, `-`, each of which may begin with `NAME=`; and cameras.
         model: The name of a model, or a loaded one.
         config: Settings of every stream; None takes the model's.
         device: As in `StreamPool`.
@@ -70,7 +71,7 @@ class Watcher:
         private_network: Whether what a web source names may be on the private network.
         thumbnails: Whether boundaries have pictures.
         clips: What a clip contains; None: without clips. A `ClipSink` writes them.
-        alerts: Which incidents alarm people; None: the usual ones.
+        alerts: Which incidents alarm people, where a camera doesn't say; None: the usual ones.
         clock: None takes the machine's.
         opener: Opens sources instead of `VideoReader`.
 
@@ -87,7 +88,7 @@ class Watcher:
 
     def __init__(
         self,
-        sources: Sequence[str],
+        sources: Sequence[str | Camera],
         *,
         model: str | os.PathLike[str] | Model = DEFAULT_MODEL,
         config: StreamConfig | None = None,
@@ -222,8 +223,9 @@ class Watcher:
             backlog = pooled.max_pending / pooled.config.rate() + pooled.latency + _DECIDING_SECONDS
             clips = ClipCutter(self.clips, backlog, self.footage.publish)
         stall_after = None if kind_of(source.source) == "file" else self._patience.stall_after
+        camera = source.camera or Camera(**vars(self._alerts))
         defaults = self.model.defaults
-        return WatchedStream(source, pooled, self.hub, self.clock, stall_after, defaults, clips, self._alerts)
+        return WatchedStream(source, pooled, self.hub, self.clock, stall_after, defaults, clips, camera)
 
     def _open(self, source: WatchedSource, stop: threading.Event) -> VideoReader:
         return VideoReader(
@@ -233,6 +235,7 @@ class Watcher:
             connecting=replace(self._connecting, stop=stop),
             source_fps=self._source_fps,
             preview=THUMBNAIL_SIDE if self._thumbnails else None,
+            hidden=self.streams[source.key].masks,
             keep=self.streams[source.key].clips,
         )
 
@@ -282,7 +285,8 @@ class Watcher:
                 paced = segmented or (self._realtime and not live)
                 stream.wait_for_model(segmented or not (live or self._realtime))
                 for frame in self._paced(reader) if paced else reader:
-                    stream.take(frame, reader.epochs[-1].reason if reader.epochs else "")
+                    reason = reader.epochs[-1].reason if reader.epochs else ""
+                    stream.take(frame, reason, last=reader.draining)
                     had_frames = True
                     if self._stop.is_set():
                         break

@@ -33,6 +33,7 @@ class MadeStream:
     def __init__(self, key: str, name: str, hub: Hub, rate: float = 24.0) -> None:
         self.key, self.name, self.rate, self.hub = key, name, rate, hub
         self.newest_picture: Any = np.full((180, 320, 3), 90, np.uint8)
+        self.masks = SimpleNamespace(polygons=())
         self.count, self.incidents = 0, SimpleNamespace(alerts=Alerts())
         self.history = History(rate)
         self.now = StreamStatus("live", "", time.time(), 0.5, lag=0.041)
@@ -115,7 +116,7 @@ class MadeWatcher:
     """Streams that a test makes; `play` runs all of them in threads."""
 
     def __init__(self) -> None:
-        self.clock, self.hub = Clock(), Hub()
+        self.clock, self.hub, self.sinks = Clock(), Hub(), list[Any]()
         self.streams: dict[str, MadeStream] = {}
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []

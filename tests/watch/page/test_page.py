@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tomllib
 
 import pytest
 
@@ -63,6 +64,7 @@ def test_an_incident_opens_with_its_pictures_and_its_facts_in_plain_words(watche
     assert "Front door" in dialog.locator("h2").inner_text()
     page.wait_for_function("() => document.querySelector('dialog img').naturalWidth === 320")
     assert "going on" in dialog.inner_text()
+    assert "no output is set up" in dialog.inner_text()
     stream.happen(stream.onset(first.wall), "ended", number=1, held="repeats")
     page.wait_for_function("() => document.querySelector('dialog').innerText.includes('2 s')")
     assert "none: the same happens often" in dialog.inner_text()
@@ -145,6 +147,40 @@ def test_the_curve_is_under_details(playing, look):
     before = page.evaluate(path)
     page.wait_for_function(f"(before) => {path} !== before", arg=before)
     assert page.get_by_role("img", name="How much the picture of Front door changed").count() == 1
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_a_mask_is_drawn_by_mouse_or_finger_onto_those_of_the_camera_and_given_as_text(
+    watcher, served, look, phone
+):
+    known = [[0.0, 0.0], [0.05, 0.0], [0.05, 0.1]]
+    watcher.add("cam", "Front door").masks.polygons = (tuple(map(tuple, known)),)
+    size = {"width": 390, "height": 800}
+    options = {"viewport": size, "is_mobile": True, "has_touch": True} if phone else {}
+    page = look(served(watcher).url, **options)
+    page.locator("summary").click()
+    page.get_by_role("button", name="Draw a mask").click()
+    page.wait_for_function("() => document.querySelector('.now img')?.naturalWidth === 320")
+    picture = page.locator(".now img")
+    picture.scroll_into_view_if_needed()
+
+    def corner(x, y):
+        box = picture.bounding_box()
+        touch = page.touchscreen.tap if phone else page.mouse.click
+        touch(box["x"] + x * box["width"], box["y"] + y * box["height"])
+
+    for x, y in ((0.1, 0.2), (0.5, 0.2), (0.5, 0.75), (0.9, 0.9)):
+        corner(x, y)
+    page.get_by_role("button", name="Undo").click()
+    text = page.get_by_label("Mask for cameras.toml")
+    first, shape = tomllib.loads(text.input_value())["masks"]
+    assert first == known
+    assert shape == [pytest.approx(at, abs=0.01) for at in ((0.1, 0.2), (0.5, 0.2), (0.5, 0.75))]
+    page.get_by_role("button", name="Next shape").click()
+    picture.scroll_into_view_if_needed()
+    for x, y in ((0.6, 0.1), (0.9, 0.1), (0.9, 0.4)):
+        corner(x, y)
+    assert len(tomllib.loads(text.input_value())["masks"]) == 3
 
 
 def test_the_slider_acts_on_its_stream_by_keyboard_and_follows_others(playing, watcher, look):

@@ -1,4 +1,4 @@
-// One camera: its state, its live picture, and under "Details" its curve and its sensitivity.
+// One camera: its state, its live picture, and under "Details" its curve, its settings and a mask to draw.
 
 import { get, set } from "./feed.js";
 
@@ -17,9 +17,10 @@ const FIGURES = {
 };
 
 export class Camera {
-  constructor({ key, name }) {
+  constructor({ key, name, masks }) {
     this.key = key;
     this.name = name;
+    this.shapes = [...masks, []]; // of the mask: lists of corners
     this.element = document.getElementById("card").content.firstElementChild.cloneNode(true);
     this.part = (selector) => this.element.querySelector(selector);
     this.url = (what) => `api/streams/${encodeURIComponent(key)}/${what}`;
@@ -29,6 +30,7 @@ export class Camera {
     this.element.setAttribute("aria-labelledby", id);
     this.part(".now img").alt = `What ${name} sees now`;
     this.#knob(id);
+    this.#mask();
     new IntersectionObserver(([entry]) => {
       this.seen = entry.isIntersecting;
       if (this.seen) this.#look();
@@ -136,5 +138,33 @@ export class Camera {
     slider.setAttribute("aria-valuetext", value.toFixed(2));
     slider.style.setProperty("--at", `${((value - 0.1) / 0.8) * 100}%`);
     this.part("output").textContent = value.toFixed(2);
+  }
+
+  // A mask: each click on the picture adds a corner.
+  #mask() {
+    const picture = this.part(".now"), text = this.part("textarea"), tools = this.part(".mask");
+    const drawn = () => {
+      const path = (shape) => (shape.length ? `M${shape.map((at) => at.join(" ")).join("L")}Z` : "");
+      this.part(".drawn").setAttribute("d", tools.classList.contains("open") ? this.shapes.map(path).join("") || "M0 0" : "M0 0");
+      text.value = `masks = ${JSON.stringify(this.shapes.filter((shape) => shape.length > 2))}`;
+    };
+    tools.addEventListener("click", ({ target }) => {
+      const act = target.dataset.do, last = this.shapes.at(-1);
+      if (act === "draw") {
+        target.setAttribute("aria-expanded", picture.classList.toggle("drawing", tools.classList.toggle("open")));
+        if (picture.classList.contains("drawing")) picture.scrollIntoView({ block: "nearest" });
+      }
+      if (act === "next" && last.length > 2) this.shapes.push([]);
+      if (act === "undo" && !last.pop() && this.shapes.length > 1) this.shapes.pop();
+      drawn();
+    });
+    picture.addEventListener("click", ({ clientX, clientY }) => {
+      if (!picture.classList.contains("drawing")) return;
+      const { left, top, width, height } = this.part(".now img").getBoundingClientRect();
+      const place = (value) => +Math.min(1, Math.max(0, value)).toFixed(3);
+      this.shapes.at(-1).push([place((clientX - left) / width), place((clientY - top) / height)]);
+      drawn();
+    });
+    text.addEventListener("focus", () => text.select());
   }
 }

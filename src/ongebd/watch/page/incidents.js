@@ -48,6 +48,7 @@ export class Incidents {
   constructor() {
     this.known = new Map(); // by id: those that are listed
     this.open = null;
+    this.outputs = new Map(); // by camera: what tells of its incidents
     filter.addEventListener("change", () => this.load());
     more.addEventListener("click", () => this.load(true));
     part("nav").addEventListener("click", ({ target }) => target.dataset.step && this.#go(+target.dataset.step));
@@ -68,7 +69,8 @@ export class Incidents {
   }
 
   // A camera that can be chosen.
-  camera(key, name) {
+  camera({ key, name, outputs }) {
+    this.outputs.set(key, outputs);
     const { options } = filter.elements.stream, known = [...options].find(({ value }) => value === key);
     if (known) known.textContent = name;
     else options.add(new Option(name, key));
@@ -195,7 +197,7 @@ export class Incidents {
       "Lasted": lasted(one),
       "Changes": one.count,
       "Strength": `${STRENGTH[one.strength]} (${one.peak.toFixed(2)})`,
-      "Alert": one.held ? `none: ${HELD[one.held] ?? one.held}` : "sent",
+      "Alert": one.held ? `none: ${HELD[one.held] ?? one.held}` : this.outputs.get(one.stream)?.join(", ") || "shown here only; no output is set up",
     };
     part("dl").replaceChildren(
       ...Object.entries(facts).map(([name, text]) => {

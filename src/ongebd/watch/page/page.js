@@ -24,7 +24,7 @@ const feed = new Feed({
         byId("streams").append(cameras.get(stream.key).element);
       }
       cameras.get(stream.key).status(stream);
-      incidents.camera(stream.key, stream.name);
+      incidents.camera(stream);
     }
     summarise();
     await incidents.load();

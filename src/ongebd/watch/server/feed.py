@@ -58,10 +58,16 @@ class Feed:
     def overview(self) -> dict[str, Any]:
         """The streams and their status, and the newest batch's number."""
         streams = [
-            {"key": key, "name": stream.name, **_status(stream.status())}
+            {"key": key, "name": stream.name, "masks": stream.masks.polygons, "outputs": self._outputs(key)}
+            | _status(stream.status())
             for key, stream in self._watcher.streams.items()
         ]
         return {"run": self.run, "q": self._number, "now": self._now(), "streams": streams}
+
+    def _outputs(self, key: str) -> list[str]:
+        """What tells people of a stream's incidents."""
+        told = (one for one in self._watcher.sinks if one.alarms)
+        return sorted({one.name for one in told if one.cameras is None or key in one.cameras})
 
     async def follow(self, after: int) -> AsyncIterator[bytes]:
         """Server-sent events of the batches after a number, until the feed is closed."""

@@ -37,6 +37,8 @@ class MqttSink(HubSink):
         MissingExtraError: paho-mqtt is not installed.
     """
 
+    alarms = True
+
     def __init__(self, url: str, watcher: Watcher, complain: Complain) -> None:
         mqtt = import_extra("paho.mqtt.client", "live")
         self._name = public_name(url)
@@ -68,6 +70,8 @@ class MqttSink(HubSink):
     def start(self) -> None:
         """Begin to connect."""
         super().start()
+        cameras = self.cameras or self._streams
+        self._streams = {key: stream for key, stream in self._streams.items() if key in cameras}
         self._client.loop_start()
 
     def handle(self, record: Incident | StateChanged) -> None:
