@@ -43,7 +43,8 @@ def test_any_run_gives_a_picture_for_a_slide(
 ):
     path = tmp_path / "a.png"
     play(picture(path, header), frames, positive)
-    assert size(path) == (1600, 900)
+    rows = 1 if frames <= 60 * 24 else 8
+    assert size(path) == (1600, 900 if rows == 1 else 110 + 55 + 360 * rows)
     assert [file.name for file in tmp_path.iterdir()] == ["a.png"]
 
 
@@ -55,6 +56,17 @@ def test_no_file_name_breaks_the_picture(tmp_path: Path, header: RunHeader, play
     path = tmp_path / "a.png"
     play(picture(path, replace(header, source=name)), 60, [30])
     assert size(path) == (1600, 900)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rows", "length"), [(60, 1, 60), (61, 2, 60), (300, 5, 60), (900, 8, 120)]
+)
+def test_a_long_run_has_rows_of_minutes(header: RunHeader, seconds: int, rows: int, length: int):
+    trace = Trace()
+    trace.add(Decision(0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.5, False))
+    figure = draw(Scene(Recording(header, end=RunEnd(True, seconds, 1, 0)), trace.points()))
+    limits = [axes.get_xlim() for axes in figure.axes]
+    assert limits == [(number * length, (number + 1) * length) for number in range(rows)]
 
 
 def test_a_break_in_the_source_is_drawn(tmp_path: Path, header: RunHeader, play: Play):

@@ -213,7 +213,7 @@ def _detect_one(
         progress.show(label + name, seconds, expected, now)
 
     def ended(end: RunEnd) -> None:
-        for warning in end.warnings:
+        for warning in dict.fromkeys(end.warnings):
             progress.say(f"ongebd: {name}: {warning}")
         stopped = "" if end.complete else ", stopped early"
         of = "" if end.found is None else f" of the {end.found} found"

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from functools import partial
+from math import ceil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,20 +22,18 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from ongebd.common.lettering import lettering
 from ongebd.common.text import printable, public_name, shortened, spoken_name
-from ongebd.detector.trace import Snapshot, pooled
+from ongebd.detector.segments import strength
+from ongebd.detector.trace import Points, Snapshot, pooled
 from ongebd.output.text import clock
 from ongebd.output.whole import Scene
 from ongebd.output.writer import mark
 
-SIZE = (16.0, 9.0)  # inches
-DPI = 100
+WIDTH, HEIGHT, DPI = 16.0, 9.0, 100  # inches; of a picture of one row
+ROW, ROWS = 3.6, 8  # inches of a row where there are several, and the most of them
+LEFT, RIGHT, HEAD, LEGEND, FOOT = 0.96, 15.52, 1.1, 0.55, 0.7  # inches: edges, title, legend, below the axes
+WIDEST, GAP = 2.0, 0.5  # inches: of a picture, and between it and its axes
 POINTS = 3000  # on the curve: two per pixel
-MANY = 40  # boundaries
-
-# Parts of the figure's width and height.
-LEFT, RIGHT, BOTTOM = 0.06, 0.97, 0.15  # of the axes
-FOOT, TALLEST, WIDEST = 0.685, 0.15, 0.125  # of the pictures
-TOP, BARE = 0.625, 0.86  # of the axes, with pictures above them and without
+MANY, PICTURES = 40, 9  # boundaries and pictures of a row
 
 # Colours that the colour-blind tell apart (Okabe and Ito); the lines also differ in their strokes.
 ERROR, THRESHOLD, POSITIVE, ONSET, CENTRE = "#0072B2", "#D55E00", "#F0C244", "#009E73", "#1A1A1A"
@@ -44,7 +45,7 @@ STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, *(60 * minutes fo
 
 
 def png(scene: Scene) -> bytes:
-    """A run as a picture of `SIZE` × `DPI` pixels, whatever the user's matplotlib settings are."""
+    """A run in rows of a minute, or of more in a long one, whatever the user's matplotlib settings are."""
     file = io.BytesIO()
     with lettering(14):
         draw(scene).savefig(file, format="png", dpi=DPI, metadata={"Title": mark(scene.run.header.source)})
@@ -52,41 +53,55 @@ def png(scene: Scene) -> bytes:
 
 
 def draw(scene: Scene) -> Figure:
-    """The figure; its first axes have the curves."""
-    figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white")
-    axes = figure.add_axes((LEFT, BOTTOM, RIGHT - LEFT, (TOP if scene.snapshots else BARE) - BOTTOM))
-    _set_axes(axes, scene)
-    _draw_curves(axes, scene)
-    _draw_marks(axes, scene)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(
-            loc="lower center",
-            bbox_to_anchor=((LEFT + RIGHT) / 2, 0.005),
-            bbox_transform=figure.transFigure,
-            ncols=5,
-            frameon=False,
-            fontsize=12,
-            borderpad=0.0,
-            labelspacing=0.3,
-            columnspacing=1.6,
-        )
+    """The figure; its first axes have the curves of the first row."""
+    points, start = scene.points, float(scene.run.header.settings.get("start") or 0)
+    last = max(scene.run.duration, float(points["time"].max(initial=0.0)), start + 0.01)
+    minutes = ceil((last - start) / 60 - 1e-6)
+    length = last - start if minutes <= 1 else 60.0 * ceil(minutes / ROWS)
+    count = ceil((last - start) / length - 1e-6)
+    height = HEIGHT if count == 1 else HEAD + LEGEND + ROW * count
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI, facecolor="white")
+    named: dict[str, Any] = {}
+    for number in range(count):
+        begin = start + number * length
+        row = (height - LEGEND - HEAD) / count
+        foot = height - HEAD - (number + 1) * row + FOOT
+        shots = [one for one in scene.snapshots if begin <= one.boundary.time < begin + length]
+        shots = sorted(shots, key=lambda shot: -strength(shot.boundary))[:PICTURES]
+        tall = 0.19 * row if count == 1 else 0.28 * row
+        top = foot + row - FOOT - (tall + GAP if scene.snapshots else 0.1) - 0.3
+        place = (LEFT / WIDTH, foot / height, (RIGHT - LEFT) / WIDTH, (top - foot) / height)
+        axes = figure.add_axes(place)
+        _set_axes(axes, scene, begin, begin + length, last)
+        _draw_curves(axes, points[(points["time"] >= begin) & (points["time"] <= begin + length)])
+        _draw_marks(axes, scene, begin, begin + length)
+        shots.sort(key=lambda shot: shot.boundary.time)
+        _draw_pictures(figure, axes, shots, top + GAP, tall, "{:.2f} s" if last < 120 else "")
+        handles, labels = axes.get_legend_handles_labels()
+        named |= {label: handle for handle, label in zip(handles, labels, strict=True) if label not in named}
+    if named:
+        how: dict[str, Any] = {
+            "loc": "lower center",
+            "bbox_to_anchor": (0.5, 0),
+            "ncols": 5,
+            "frameon": False,
+        }
+        figure.legend(handles=list(named.values()), labels=list(named), fontsize=12, columnspacing=1.6, **how)
     _draw_title(figure, scene)
-    _draw_pictures(figure, axes, scene.snapshots)
     return figure
 
 
-def _set_axes(axes: Axes, scene: Scene) -> None:
+def _set_axes(axes: Axes, scene: Scene, begin: float, end: float, last: float) -> None:
     points = scene.points
-    last = max(scene.run.duration, float(points["time"].max(initial=0.0))) or 1.0
-    axes.set_xlim(0, last)
+    axes.set_xlim(begin, end)
     thresholds = points["threshold"][points["ready"]]
     usual = float(np.percentile(thresholds, 98)) if len(thresholds) else 0.0
     axes.set_ylim(0, 1.12 * max(float(points["error"].max(initial=0.0)), usual, 0.01))
-    axes.set_ylabel("score  (0 to 1)")
-    axes.set_xlabel("time (s)" if last < 120 else "time (h:min:s)")
-    axes.xaxis.set_major_locator(MultipleLocator(next((s for s in STEPS if last / s <= 12), last / 10)))
-    if last >= 120:
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: clock(value, digits=0)))
+    axes.set_ylabel("score")
+    length = end - begin
+    axes.xaxis.set_major_locator(MultipleLocator(next((s for s in STEPS if length / s <= 12), length / 10)))
+    form = "{:g} s".format if last < 120 else partial(clock, digits=0)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: form(round(value, 6))))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#E4E4E4", linewidth=0.8)
     axes.set_axisbelow(True)
@@ -95,8 +110,7 @@ def _set_axes(axes: Axes, scene: Scene) -> None:
         axes.text(0.5, 0.5, "no frames", transform=axes.transAxes, ha="center", color=QUIET, fontsize=20)
 
 
-def _draw_curves(axes: Axes, scene: Scene) -> None:
-    points = scene.points
+def _draw_curves(axes: Axes, points: Points) -> None:
     if not len(points):
         return
     drawn = pooled(points, -(-len(points) // POINTS))
@@ -123,28 +137,19 @@ def _shade(
     axes.broken_barh(spans, (0, 1), transform=place, fc=colour, ec=colour, lw=0.6, zorder=0.5, label=label)
 
 
-def _draw_marks(axes: Axes, scene: Scene) -> None:
+def _draw_marks(axes: Axes, scene: Scene, begin: float, end: float) -> None:
     """Mark onsets by triangles at the foot, centres by lines behind the curve."""
     place = axes.get_xaxis_transform()
-    if scene.run.boundaries:
-        same = scene.run.header.settings.get("max_run") == 0  # the onset is the centre
-        onsets = [boundary.onset for boundary in scene.run.boundaries]
-        axes.scatter(
-            onsets,
-            np.zeros(len(onsets)),
-            s=60,
-            c=ONSET,
-            marker=MarkerStyle("^"),
-            label="boundary" if same else "onset of a boundary",
-            clip_on=False,
-            zorder=5,
-        )
-        centres = [boundary.time for boundary in scene.run.boundaries]
+    same = scene.run.header.settings.get("max_run") == 0  # the onset is the centre
+    if onsets := [one.onset for one in scene.run.boundaries if begin <= one.onset <= end]:
+        label, size = "boundary" if same else "onset of a boundary", 60
+        triangle: dict[str, Any] = {"marker": MarkerStyle("^"), "c": ONSET, "clip_on": False, "zorder": 5}
+        axes.scatter(onsets, np.zeros(len(onsets)), s=size, label=label, **triangle)
+    if centres := [one.time for one in scene.run.boundaries if begin <= one.time <= end]:
         foot = 0.94 if len(centres) > MANY else 0.0  # short lines, so that they do not fill the picture
         label = "_" if same else "centre of a boundary"
         axes.vlines(centres, foot, 1, transform=place, color=CENTRE, lw=1.2, label=label, zorder=2)
-    if scene.run.epochs:
-        breaks = [epoch.time for epoch in scene.run.epochs]
+    if breaks := [one.time for one in scene.run.epochs if begin <= one.time <= end]:
         axes.vlines(breaks, 0, 1, transform=place, color=BREAK, lw=2, ls="-.", label="break in the source")
 
 
@@ -152,7 +157,9 @@ def _draw_title(figure: Figure, scene: Scene) -> None:
     header, settings = scene.run.header, scene.run.header.settings
     source = spoken_name(header.source)
     name = printable(source if "://" in source else Path(source).name or source)
-    figure.text(LEFT, 0.945, shortened(name, 60), fontsize=24, fontweight="bold", va="center")
+    high = figure.get_size_inches()[1]
+    where: dict[str, Any] = {"x": LEFT / WIDTH, "va": "center"}
+    figure.text(y=1 - 0.5 / high, s=shortened(name, 60), fontsize=24, fontweight="bold", **where)
     found = f"{len(scene.run.boundaries)} {'boundary' if len(scene.run.boundaries) == 1 else 'boundaries'}"
     span = f"{scene.run.duration:.1f} s" if scene.run.duration < 120 else clock(scene.run.duration, digits=0)
     facts = [f"{found} in {span}", f"model {shortened(printable(public_name(header.model)), 40)}"]
@@ -161,27 +168,24 @@ def _draw_title(figure: Figure, scene: Scene) -> None:
             facts.append(form.format(settings[key]))
     if not scene.run.complete:
         facts.append("stopped early")
-    figure.text(LEFT, 0.9, "   ·   ".join(facts), fontsize=15, color=QUIET, va="center")
+    figure.text(y=1 - 0.9 / high, s="   ·   ".join(facts), fontsize=15, color=QUIET, **where)
 
 
-def _draw_pictures(figure: Figure, axes: Axes, snapshots: Sequence[Snapshot]) -> None:
+def _draw_pictures(
+    figure: Figure, axes: Axes, shots: Sequence[Snapshot], foot: float, tall: float, form: str
+) -> None:
     """Draw the pictures in a row, each tied to its boundary's centre on the time axis."""
-    share = (RIGHT - LEFT) / max(1, len(snapshots))
+    wide, high = figure.get_size_inches()
+    share = (RIGHT - LEFT) / PICTURES
     width = min(WIDEST, 0.94 * share)
-    for place, shot in enumerate(snapshots):
-        middle = LEFT + (place + 0.5) * share
-        picture = figure.add_axes((middle - width / 2, FOOT, width, TALLEST), anchor="S")
+    first = (LEFT + RIGHT - share * len(shots)) / 2
+    for place, shot in enumerate(shots):
+        middle = first + (place + 0.5) * share
+        where = ((middle - width / 2) / wide, foot / high, width / wide, tall / high)
+        picture = figure.add_axes(where, anchor="S")
         picture.imshow(shot.picture, interpolation="antialiased")
         picture.set(xticks=[], yticks=[])
         time = shot.boundary.time
-        caption = f"{time:.2f} s" if axes.get_xlim()[1] < 120 else clock(time, digits=0)
-        picture.set_title(caption, fontsize=12, pad=4)
-        tie = ConnectionPatch(
-            xyA=(middle, FOOT),
-            coordsA=figure.transFigure,
-            xyB=(time, 1.0),
-            coordsB=axes.get_xaxis_transform(),
-            color=CENTRE,
-            linewidth=1.2,
-        )
-        figure.add_artist(tie)
+        picture.set_title(form.format(time) or clock(time, digits=1), fontsize=12, pad=4)
+        ends = (time, 1.0), (middle / wide, foot / high), axes.get_xaxis_transform(), figure.transFigure
+        figure.add_artist(ConnectionPatch(*ends, color=CENTRE, linewidth=1.2))

@@ -36,6 +36,7 @@ FORMATS = {
     "json": Format(".json", "labels:own", "whole", many=True),
     "gebd": Format(".pkl", "labels:gebd_pickle", "whole", many=True),
     "gebd-json": Format(".gebd.json", "labels:gebd_json", "whole", many=True),
+    "html": Format(".html", "sheet:html", "pictures"),
     "png": Format(".png", "figure:png", "pictures"),
     "chapters": Format(".mp4", how="copy"),
 }

@@ -181,7 +181,12 @@ class VideoReader:
         self.width: int = self._stream.width
         self.height: int = self._stream.height
         self.codec: str = self._stream.codec_context.name
-        declared = self._stream.average_rate or self._stream.guessed_rate
+        mean, guess = (
+            self._stream.average_rate,
+            self._stream.guessed_rate,
+        )
+        # A steady 25 may be 24.985 on average.
+        declared = guess if mean is None or (guess and 0.98 < guess / mean < 1.02) else mean
         self.rate = declared if self._timed else self._source_fps or DEFAULT_RATE
         self.expected_duration = _claimed_duration(self._stream)
         container_duration = self._container.duration or 0
