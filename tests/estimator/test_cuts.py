@@ -26,7 +26,7 @@ def cuts_of(pictures):
             seen = model.backbone.crop(np.clip(picture, 0, 255).astype(np.uint8))
             feature, last = model.backbone.embed(seen[None])[0], picture
         detector.update_feature(feature, Fraction(n, 24))
-        found += [n] * detector._scorer.cut
+        found += [n] * detector._scorer.signs.cut
     return found
 
 

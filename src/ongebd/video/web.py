@@ -158,10 +158,12 @@ class _Ways(requests.BaseHandler):
             answer.close()
         if not answer.isclosed():
             self._ways.pop(answer)[1].close()
+            answer.close()  # it may hold the socket alone
 
     def end(self) -> None:
-        for _, way in self._ways.values():
+        for answer, (_, way) in self._ways.items():
             way.close()
+            answer.close()
 
 
 class _Body:
