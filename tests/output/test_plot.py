@@ -158,5 +158,5 @@ def test_each_run_of_errors_above_the_threshold_is_shaded(header: RunHeader):
     assert {label: len(paths) for label, paths in shades.items()} == {"above threshold": 3, "not ready": 1}
     start, end = shades["above threshold"][1].get_extents().intervalx
     assert start < 20 / 24 < end
-    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    texts = [text.get_text() for text in axes.figure.legends[0].get_texts()]
     assert set(shades) < set(texts)
