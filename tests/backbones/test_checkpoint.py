@@ -137,6 +137,53 @@ def test_code_in_a_checkpoint_never_runs(
     assert [path.name for path in tmp_path.iterdir()] == ["evil.pth"]
 
 
+def zip_of(entries: dict[str, bytes], packed: bool = False) -> bytes:
+    with zipfile.ZipFile(file := io.BytesIO(), "w", 8 if packed else 0) as archive:
+        for name, data in entries.items():
+            archive.writestr(name, data)
+    return file.getvalue()
+
+
+def big_one() -> dict[str, bytes]:
+    """The entries of a checkpoint of 64 MB, all zeros."""
+    torch.save({"a": torch.zeros(1 << 24)}, file := io.BytesIO())
+    with zipfile.ZipFile(file) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.mark.parametrize(
+    "kind", ["compressed", "end mark behind the end", "another directory", "overlapping"]
+)
+def test_an_archive_unpacks_to_its_own_size_whatever_torch_finds_in_it(tmp_path: Path, kind: str) -> None:
+    path, content = tmp_path / "x.pth", zip_of(big_one(), packed=True)
+    if kind == "end mark behind the end":  # which Python's reader takes, and torch's doesn't
+        content += b"PK\5\6" + bytes(9)
+    if (
+        kind == "another directory"
+    ):  # Python's reader takes the record before the locator, torch's where it says
+        at = content.rindex(b"PK\5\6")
+        count, _, size, start = struct.unpack_from("<HHII", content, at + 8)
+        inner = written(True)
+        torch_sees = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, start)
+        base = len(content[:at]) + len(torch_sees)
+        place = inner.rindex(b"PK\5\6")
+        number, _, length, first = struct.unpack_from("<HHII", inner, place + 8)
+        python_sees = struct.pack(
+            "<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, number, number, length, first + base
+        )
+        content = content[:at] + torch_sees + inner[:place] + python_sees
+        content += struct.pack("<4sIQI", b"PK\6\7", 0, at, 1) + b"PK\5\6" + bytes(4) + b"\xff" * 12 + bytes(2)
+    if kind == "overlapping":
+        content = zip_of({"x/data.pkl": b"x" * 5000, **{f"x/{n}": b"" for n in range(9)}})
+        head, tail = content[: content.index(b"PK\1\2")], content[content.index(b"PK\1\2") :]
+        one = tail[: tail.index(b"PK\1\2", 4)]
+        end = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 10, 10, 10 * len(one), len(head), 0)
+        content = head + one * 10 + end
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match="damaged, or not a checkpoint"):
+        fit_state(read_state(path), STATE, "net", "x", "another")
+
+
 def test_safetensors_are_read(tmp_path: Path) -> None:
     save_file({"weight": torch.ones(2)}, tmp_path / "x.safetensors")
     assert read_state(tmp_path / "x.safetensors")["weight"].tolist() == [1, 1]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
 from ongebd.errors import ConfigError, SourceError
-from ongebd.video import VideoReader
+from ongebd.video import VideoReader, source
 from ongebd.video.connecting import Connecting, PipeEnd, interruptible
 
 
@@ -86,6 +88,44 @@ def test_a_stop_in_one_thread_leaves_the_others_alone():
     assert seen["stopped"] > 1e6
     assert abs(seen["other"]) < 1
     assert abs(seen["none"]) < 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a pipe with a name")
+@pytest.mark.parametrize(
+    ("at", "end"),
+    [("opening", "Ctrl-C"), ("opening", "time-out"), ("reading", "stop"), ("reading", "time-out")],
+)
+def test_a_camera_whose_driver_hangs_is_left(make_video, make_scene, tmp_path, monkeypatch, end, at):
+    os.mkfifo(driver := tmp_path / "driver")  # FFmpeg waits for whoever writes
+    monkeypatch.setattr(source, "_camera_device", lambda _: (str(driver), "mpegts"))
+    data = make_video(tmp_path / "c.ts", [make_scene(n, 96, 64) for n in range(60)]).read_bytes()
+    stop, over = threading.Event(), threading.Event()
+
+    def send():
+        with driver.open("wb", 0) as pipe:
+            pipe.write(data)
+            over.wait(20)
+
+    def end_it():
+        stop.set() if end == "stop" else signal.raise_signal(signal.SIGINT) if end == "Ctrl-C" else None
+
+    sender, ender = threading.Thread(target=send), threading.Timer(0.5, end_it)
+    if at == "reading":
+        sender.start()
+    seconds = 0.5 if end == "time-out" else 20
+    ender.start()
+    began = time.monotonic()
+    with suppress(SourceError, KeyboardInterrupt):
+        connecting = Connecting(open_timeout=seconds, read_timeout=seconds, stop=stop, live=True)
+        with VideoReader("camera:0", connecting=connecting) as video:
+            frames = list(video)
+            assert (len(frames) >= 50, video.broken is not None) == (True, True)
+    assert 0.4 < time.monotonic() - began < 1.5
+    over.set()
+    if at == "opening":
+        sender.start()  # lets FFmpeg go
+    sender.join()
+    ender.join()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a pipe that select takes")

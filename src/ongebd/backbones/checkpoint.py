@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 import zipfile
 from collections.abc import Mapping
@@ -69,15 +70,23 @@ def _load(path: Path) -> Any:
     It refuses classes that it doesn't know, but training frameworks put their own into a checkpoint (mmengine
     its `HistoryBuffer`), so each of those becomes an `_Inert`.
     """
-    unknown: list[str] = []
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
-                raise ValueError("compressed archive")  # torch never compresses; it could unpack to any size
-        unknown = get_unsafe_globals_in_checkpoint(path)
+    file, unknown = io.BytesIO(path.read_bytes()), list[str]()
+    if file.getvalue().startswith(b"PK\3\4"):  # then torch takes it for an archive
+        # Torch may find another directory in it, so it gets a copy. Torch itself never compresses.
+        with zipfile.ZipFile(file) as archive, zipfile.ZipFile(copy := io.BytesIO(), "w") as plain:
+            entries = archive.infolist()
+            unpacked = sum(one.file_size for one in entries)
+            if any(one.compress_type for one in entries) or unpacked > len(file.getvalue()):
+                raise ValueError("an archive that unpacks to more than its size")
+            for name in dict.fromkeys(archive.namelist()):
+                plain.writestr(name, archive.read(name))
+        file = copy
+        file.seek(0)
+        unknown = get_unsafe_globals_in_checkpoint(file)
+        file.seek(0)
     with safe_globals([(_Inert, name) for name in unknown]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's, about a pickle's version
-        return torch.load(path, map_location="cpu", weights_only=True)
+        return torch.load(file, map_location="cpu", weights_only=True)
 
 
 def fit_state(

@@ -90,11 +90,11 @@ def turns(connecting: Connecting, seconds: float) -> Iterator[None]:
             raise TimeoutError(f"no data for {seconds:g} s")
 
 
-def aside(work: Callable[[], T], connecting: Connecting) -> T:
+def aside(work: Callable[[], T], connecting: Connecting, seconds: float | None = None) -> T:
     """What some work returns or raises that nothing can end: in a thread, which can be left.
 
     Raises:
-        OSError: It took longer than the time to open, or must stop.
+        OSError: It took longer than so many seconds (None: the time to open), or must stop.
     """
     done: list[T] = []
     problems: list[Exception] = []
@@ -107,7 +107,7 @@ def aside(work: Callable[[], T], connecting: Connecting) -> T:
 
     thread = threading.Thread(target=run, name="ongebd-aside", daemon=True)
     thread.start()
-    for _ in turns(connecting, connecting.open_timeout):
+    for _ in turns(connecting, seconds or connecting.open_timeout):
         thread.join(SLICE / 2)
         if problems:
             raise problems[0]

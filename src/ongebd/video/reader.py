@@ -23,7 +23,7 @@ from av.video.stream import VideoStream
 from ongebd.errors import SourceError, a_whole_number
 from ongebd.types import Epoch, Frame, ImageU8
 from ongebd.video.access import Pieces
-from ongebd.video.connecting import Connecting, interruptible
+from ongebd.video.connecting import Connecting, aside, interruptible
 from ongebd.video.parts import codec_of, is_animated_webp, rest_of
 from ongebd.video.picture import Damage, Fit, Hidden, RgbMaker, Turn, View, changed
 from ongebd.video.source import (
@@ -236,7 +236,8 @@ class VideoReader:
         """Close the source."""
         if self._keep is not None:
             self._keep.end()
-        self._container.close()
+        if self._is_open:
+            self._container.close()
         if self._pieces.close is not None:
             self._pieces.close()
 
@@ -431,7 +432,7 @@ class VideoReader:
         while True:
             try:
                 with interruptible(self._connecting.stop, self._until):
-                    packet = next(packets)
+                    packet = self._next_packet(packets)
             except (StopIteration, IndexError):  # PyAV can't flush streams that came up later
                 yield from self._decode(None)
                 return
@@ -462,6 +463,19 @@ class VideoReader:
             if self._keep is not None:
                 self._keep.add(packet, float(self.duration))
             yield from self._decode(packet)
+
+    def _next_packet(self, packets: Iterator[Packet[VideoStream]]) -> Packet[VideoStream]:
+        if self._kind != "camera":
+            return next(packets)
+
+        def read() -> Packet[VideoStream]:  # a container that is being read can't be closed
+            self._is_open = False
+            try:
+                return next(packets)
+            finally:
+                self._is_open = True
+
+        return aside(read, self._connecting, self._connecting.read_timeout)  # the driver may never answer
 
     def _looked_ahead(self, packets: Iterator[Packet[VideoStream]]) -> Iterator[Packet[VideoStream]]:
         """The packets. Damage is none where a sound key frame soon follows: there, pieces were joined."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 from urllib.parse import unquote_to_bytes, urlsplit
 from urllib.request import url2pathname
 
@@ -416,15 +416,11 @@ def _open(
     until = time.monotonic() + sum(how["timeout"]) if is_url(str(target)) else inf
     listed = folder is not None or ("format" not in how and not is_url(source_name(source)))
     with _opening(source, connecting, pieces, listed=listed), interruptible(connecting.stop, until):
-        container: InputContainer = av.open(
-            target,
-            "r",
-            options={"max_pixels": str(connecting.max_pixels), **follow, **options},
-            metadata_errors="replace",
-            io_open=folder,
-            **how,
-        )
-        return container
+        how |= {"metadata_errors": "replace", "io_open": folder}
+        how["options"] = {"max_pixels": str(connecting.max_pixels), **follow, **options}
+        if kind_of(source) == "camera":  # whose driver may never answer
+            return aside(lambda: cast("InputContainer", av.open(target, "r", **how)), connecting)
+        return cast("InputContainer", av.open(target, "r", **how))
 
 
 @contextmanager
