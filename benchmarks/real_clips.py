@@ -1,6 +1,6 @@
 """Every method on real clips whose boundaries a vision-language model rated: model ratings, not people.
 
-    python benchmarks/real_clips.py --clips DIR [DIR …] --labels model_rated_clips.json --work DIR
+    python benchmarks/real_clips.py --clips DIR [DIR …] --labels FILE [FILE …] --work DIR
         [--predictions NAME=FOLDER …] [--train … [--device cuda] [--jobs N]] [--out FILE]
 
 `--store STORE --methods window-mean …` instead of `--clips` takes the clips' features from a store.
@@ -63,7 +63,7 @@ def main() -> int:
     where = asker.add_mutually_exclusive_group(required=True)
     where.add_argument("--clips", type=Path, nargs="+", help="folders of clips")
     where.add_argument("--store", type=Path, help="a store with the clips' features")
-    asker.add_argument("--labels", type=Path, required=True, help="the ratings")
+    asker.add_argument("--labels", type=Path, nargs="+", required=True, help="the ratings")
     asker.add_argument("--work", type=Path, required=True, help="folder for features and models")
     asker.add_argument("--methods", nargs="*", default=[*UNTRAINED, *PEERS])
     asker.add_argument("--predictions", nargs="+", default=[], metavar="NAME=FOLDER", help="out of fold")
@@ -82,7 +82,8 @@ def main() -> int:
 
 def measure(asked: argparse.Namespace) -> None:
     """All of it."""
-    labels = read_labels(asked.labels, dataset="custom")
+    rated = {name: video for path in asked.labels for name, video in read_labels(path).videos.items()}
+    labels = LabelSet(rated, dataset="custom")
     films = films_of(labels, asked.clips) if asked.clips else stored_films(labels, asked.store)
     methods = methods_of(asked.methods, asked.store)
     found: dict[str, Found] = dict(found_in(methods, films, asked.work))
@@ -146,7 +147,7 @@ def tables(scored: Scored, command: str) -> Report:
     minutes = sum(video.duration for video in scored.labels.videos.values()) / 60
     marked = [len(times) for video in scored.labels.videos.values() for times in video.boundaries]
     made.say(
-        f"{len(scored.labels)} real clips, {minutes:.1f} min rated, each by three passes of a "
+        f"{len(scored.labels)} real clips, {minutes:.1f} min rated, each by two or three passes of a "
         f"vision-language model: **{RATED}**. A rater marks {np.mean(marked):.1f} boundaries a clip. "
         "Best-annotator rule, all clips, centres; in brackets 95 % by the bootstrap over clips."
     )

@@ -70,6 +70,7 @@ class RatedClip:
         weight: Of its frames, relative to other clips.
         group: Clips of one group stay on one side of a split.
         trainable: Whether its licence allows learning from it.
+        begin: The first frame to learn from.
     """
 
     name: str
@@ -79,10 +80,11 @@ class RatedClip:
     weight: float = 1.0
     group: str = ""
     trainable: bool = True
+    begin: int = 0
 
     @cached_property
     def inputs(self) -> Floats:
-        """What the trees see of each frame, (T, 5 C)."""
+        """What the trees see of each frame, (T, 5 C + 6)."""
         context = Context(self.cues.shape[1])
         return np.stack([context.update(row) for row in self.cues])
 
@@ -124,10 +126,11 @@ def grow(
     taken = [clip for clip in clips if clip.trainable]
     if not taken:
         raise ConfigError("no clip is trainable")
-    inputs = np.concatenate([clip.inputs for clip in taken])
-    targets = np.concatenate([clip.targets(config) for clip in taken])
-    weights = np.concatenate(
-        [np.full(len(clip.times), clip.weight * min(1.0, config.longest / len(clip.times))) for clip in taken]
+    inputs = np.concatenate([clip.inputs[clip.begin :] for clip in taken])
+    targets = np.concatenate([clip.targets(config)[clip.begin :] for clip in taken])
+    weights = np.repeat(
+        [clip.weight * min(1.0, config.longest / len(clip.times)) for clip in taken],
+        [len(clip.times) - clip.begin for clip in taken],
     )
     settings: dict[str, Any] = {
         "objective": "cross_entropy",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from boundary_trees import RatedClip, TreeConfig, folds_by_clip
 
 from ongebd import backbones
-from ongebd.backbones.pipeline import frame_features
+from ongebd.backbones.pipeline import AGAIN, ANOTHER, STILL, Glance, frame_features
 from ongebd.data import LabelSet, read_labels
 from ongebd.errors import OngebdError
 from ongebd.estimator.appearance import HORIZON_NAMES, WINDOW_NAMES
@@ -35,6 +36,7 @@ from ongebd.video import VideoReader
 BACKBONE = "efficientnet_lite0_whole"
 FPS = 24.0
 FOLDS = 6
+CYCLE_FRAMES = 360
 GROUPS = {"horizons": HORIZON_NAMES, "windows": WINDOW_NAMES, "motion": MotionCues.names}
 """The names of the cues in each group, in the order of the columns."""
 TESTED = ("changes", "unrated")
@@ -44,10 +46,11 @@ Scores = dict[str, npt.NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Made:
-    """A composite: its cues, its set (as in `composite_configs`), and the set's folder."""
+    """A composite: its cues, its set (see `composite_configs`, `cycle_of`), its clips, the set's folder."""
 
     clip: RatedClip
     kind: str
+    clips: Sequence[str]
     folder: Path
 
 
@@ -111,19 +114,49 @@ class Material:
         """Those of all folds."""
         return [each.clip for fold in self.made for each in self.quiet(fold)]
 
+    def cycles(self, fold: int) -> list[RatedClip]:
+        """The made repetitions of a fold."""
+        return [each.clip for each in self.made[fold] if each.kind == "cycles"]
+
     def scored_with(self, fold: int) -> list[RatedClip]:
         """Everything to score with the clips of a fold."""
-        return [*self.tested(fold), *(each.clip for each in self.quiet(fold))]
+        return [*self.tested(fold), *(each.clip for each in self.quiet(fold)), *self.cycles(fold)]
 
     def tested_labels(self) -> LabelSet:
         """Of all composites to score."""
-        folders = {e.folder for some in self.made.values() for e in some if e.kind in TESTED}
+        tested = [each for some in self.made.values() for each in some if each.kind in TESTED]
+        names = {each.clip.name for each in tested}
         videos = {}
-        for folder in sorted(folders):
+        for folder in sorted({each.folder for each in tested}):
             for video in read_composites(folder).labels().videos.values():
                 name = f"{folder.name}/{video.id}"
-                videos[name] = replace(video, id=name)
+                if name in names:
+                    videos[name] = replace(video, id=name)
         return LabelSet(videos, dataset="custom")
+
+    def test_part(self) -> list[RatedClip]:
+        """The clips of some repositories, in the order of their hashes, of those rated twice only."""
+        old = {clip.group for clip in self.clips if len(clip.ratings) > 2}
+        frames: Counter[str] = Counter()
+        for clip in self.clips:
+            frames[clip.group] += len(clip.times) * (len(clip.ratings) == 2)
+        taken, left = set(), TEST_SHARE * frames.total()
+        for group in sorted(set(frames) - old, key=lambda group: sha256(group.encode()).hexdigest()):
+            if left > 0:
+                taken.add(group)
+                left -= frames[group]
+        return [clip for clip in self.clips if clip.group in taken]
+
+    def rest(self) -> Material:
+        """The same without the test part and what was made of it."""
+        out = {clip.name for clip in self.test_part()}
+        clips = [clip for clip in self.clips if clip.name not in out]
+        videos = {name: video for name, video in self.labels.videos.items() if name not in out}
+        made = {
+            fold: [each for each in some if not out & {Path(clip).stem for clip in each.clips}]
+            for fold, some in self.made.items()
+        }
+        return replace(self, clips=clips, labels=LabelSet(videos, dataset="custom"), made=made, scores={})
 
     def changed(self, change: Callable[[RatedClip], RatedClip]) -> Material:
         """The same with every clip and composite changed."""
@@ -164,23 +197,14 @@ def gather(open_clips: Path, other_clips: Sequence[Path], ratings: Sequence[Path
     made = {
         fold: list(composites_of(fold, shown[fold], unrated[fold], labels, work)) for fold in range(FOLDS)
     }
+    for clip in clips:
+        if clip.trainable and (cycle := cycle_of(files[clip.name], clip, work)):
+            made[fold_of[clip.name]].append(Made(cycle, "cycles", [files[clip.name].name], work))
     return Material(clips, labels, fold_of, made)
 
 
-def open_only(material: Material, folder: Path) -> Material:
-    """The same, learning only from the clips in a folder and their composites."""
-    names = {path.stem for path in folder.iterdir()}
-    clips = [replace(clip, trainable=clip.trainable and clip.name in names) for clip in material.clips]
-    made = {
-        fold: [each for each in some if all(Path(c).stem in names for c in clips_in(each))]
-        for fold, some in material.made.items()
-    }
-    return replace(material, clips=clips, made=made, scores={})
-
-
-def clips_in(made: Made) -> list[str]:
-    """The file names of a composite's clips."""
-    return list(read_composites(made.folder).videos[made.clip.name.rpartition("/")[2]].clips)
+TEST_SHARE = 0.25
+"""Of the frames of repositories that have no clips in the first set of ratings."""
 
 
 def licences_in(folder: Path) -> dict[str, str]:
@@ -202,24 +226,69 @@ def cues_of(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float32]]:
     """Times and cues of a video's frames, computed once and kept."""
     backbone = backbones.get(BACKBONE)
-    key = sha256(f"{path.name} {path.stat().st_size} {until} {backbone.identity} {tuple(GROUPS)}".encode())
+    about = path.name, path.stat().st_size, until, backbone.identity, *GROUPS, AGAIN, STILL, ANOTHER
+    key = sha256(repr(about).encode())
     kept = work / "cues" / f"{key.hexdigest()[:24]}.npz"
     if not kept.exists():
         kept.parent.mkdir(exist_ok=True)
-        cues, rows, times = CueStream(backbone.dim), [], []
+        cues, glance, rows, times = CueStream(backbone.dim), Glance(), [], []
         with (
             VideoReader(path, FPS, view=backbone.view) as reader,
-            closing(frame_features(reader, backbone, 2)) as pairs,
+            closing(frame_features(reader, backbone, 2, glance=Glance())) as pairs,
         ):
             for frame, feature in pairs:
                 if frame.time > until:
                     break
                 times.append(float(frame.time))
-                rows.append(cues.update(feature))
+                rows.append(cues.update(glance.counted(feature, times[-1])))
         np.savez(kept, times=np.array(times), cues=np.stack(rows))
         print(f"{path.stem}: {len(times)} frames", file=sys.stderr, flush=True)
     with np.load(kept) as arrays:
         return arrays["times"], arrays["cues"]
+
+
+def cycle_of(path: Path, clip: RatedClip, work: Path) -> RatedClip | None:
+    """A piece of a clip forwards and backwards for 15 s, each time at another speed.
+
+    It has 0.8 to 2.5 s, from within the clip's first 4.5 s, in which nobody saw a boundary, else there is
+    none. After the first time nothing is new.
+    """
+    dice = np.random.default_rng(int(sha256(clip.name.encode()).hexdigest()[:8], 16))
+    length = int(dice.integers(20, 61))
+    start = int(dice.integers(0, 49))
+    if start + length > len(clip.times):
+        return None
+    began, ended = clip.times[start] - 0.2, clip.times[start + length - 1] + 0.2
+    if any(((times > began) & (times < ended)).any() for times in clip.ratings):
+        return None
+    way, rounds = [], []
+    while len(way) < CYCLE_FRAMES:
+        place = np.arange(0, 2 * (length - 1), dice.uniform(0.8, 1.3))
+        way += (length - 1 - np.abs(place - (length - 1))).tolist()
+        rounds.append(len(way))
+    kept = work / "cues" / f"cycle-{sha256(clip.name.encode()).hexdigest()[:24]}.npz"
+    if not kept.exists():
+        backbone = backbones.get(BACKBONE)
+        with (
+            VideoReader(path, FPS, view=backbone.view) as reader,
+            closing(frame_features(reader, backbone, 2)) as pairs,
+        ):
+            piece = np.stack([feature for _, feature in islice(pairs, start + length)])[start:]
+        cues, glance, rows = CueStream(backbone.dim), Glance(), []
+        for place, at in enumerate(way[:CYCLE_FRAMES]):
+            whole = min(int(at), length - 2)
+            step = piece[whole + 1] - piece[whole]
+            feature = piece[whole] + np.float32(at - whole) * step
+            rows.append(cues.update(glance.counted(feature, place / FPS)))
+        np.savez(kept, cues=np.stack(rows))
+    with np.load(kept) as arrays:
+        return RatedClip(
+            name=f"cycles/{clip.name}",
+            times=np.arange(CYCLE_FRAMES) / FPS,
+            cues=arrays["cues"],
+            ratings=(np.zeros(0),),
+            begin=rounds[0] + 12,
+        )
 
 
 def unrated_by_fold(folder: Path, fold_of: Mapping[str, int]) -> dict[int, list[Path]]:
@@ -255,7 +324,7 @@ def composite_configs(fold: int) -> dict[str, ComposeConfig]:
             minutes=2.4,
             boundaries="none",
             distractors=still,
-            seconds=(8, 20),
+            seconds="8,20",
             motion="still",
         ),
     }
@@ -285,7 +354,8 @@ def composite_clips(folder: Path, kind: str, work: Path) -> Iterable[Made]:
     for video in read_composites(folder).videos.values():
         times, cues = cues_of(Path(video.path), work)
         boundaries = np.array([each.time for each in video.boundaries])
-        yield Made(RatedClip(f"{folder.name}/{video.id}", times, cues, (boundaries,)), kind, folder)
+        clip = RatedClip(f"{folder.name}/{video.id}", times, cues, (boundaries,))
+        yield Made(clip, kind, list(video.clips), folder)
 
 
 def alarms(quiet: Mapping[int, Sequence[Made]], found: Mapping[str, Sequence[float]]) -> str:
@@ -302,16 +372,10 @@ def alarms(quiet: Mapping[int, Sequence[Made]], found: Mapping[str, Sequence[flo
 
 
 def without(material: Material, *groups: str) -> Material:
-    """The same with the columns of some groups of cues left out."""
-    kept: list[int] = []
-    start = 0
-    for group, names in GROUPS.items():
-        if group not in groups:
-            kept += range(start, start + len(names))
-        start += len(names)
-    columns = np.array(kept)
+    """The same with the cues of some groups set to 0, so that no tree looks at them."""
+    kept = np.concatenate([np.full(len(names), group not in groups) for group, names in GROUPS.items()])
 
     def cut(clip: RatedClip) -> RatedClip:
-        return replace(clip, cues=np.ascontiguousarray(clip.cues[:, columns]))
+        return replace(clip, cues=np.where(kept, clip.cues, np.float32(0)))
 
     return material.changed(cut)

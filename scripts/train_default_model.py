@@ -31,25 +31,31 @@ from default_model_material import (
     Scores,
     alarms,
     gather,
-    open_only,
     without,
 )
 from tree_weights import forest_from_lightgbm, write_weights
 
 from ongebd import StreamConfig
 from ongebd.data import LabelSet, as_prediction_set
-from ongebd.estimator.learned import COLD
+from ongebd.estimator.learned import COLD, learned_model
+from ongebd.lab.evaluation.bootstrap import resampled_sums
 from ongebd.lab.evaluation.comparison import compare
 
 TOLERANCES = (0.1, 0.25, 0.5, 1.0)
 SETTINGS: dict[str, float] = {"min_gap": 0.6, "max_run": 0.0, "rearm": 0.75}
 GRID = np.round(np.arange(0.16, 0.66, 0.02), 3)
 NAME = "immediate"
-EVENTS = Judge(config=TreeConfig(), ratings=True, composites={"distractors": 0.3})
+EVENTS = Judge(
+    config=TreeConfig(
+        rounds=500, leaves=10, rate=0.04, inputs=0.15, least=150, ridge=20.0, members=4, longest=960
+    ),
+    ratings=True,
+    composites={"distractors": 0.3, "cycles": 0.5},
+)
 CHANGES = Judge(
     config=TreeConfig(rounds=300, leaves=15, rate=0.05, inputs=0.15),
     ratings=False,
-    composites={"changes": 1.0, "events": 1.0, "unrated": 1.0, "distractors": 4.0},
+    composites={"changes": 1.0, "events": 1.0, "unrated": 1.0, "distractors": 4.0, "cycles": 1.0},
     handicap=float(np.log(0.76 / 0.24)),
 )
 """Made changes are certain, ratings are not: 0.5 by the judge of changes counts like 0.24 by the judge of
@@ -65,12 +71,13 @@ def main() -> int:
     asker.add_argument("--labels", type=Path, nargs="+", required=True, help="the ratings")
     asker.add_argument("--work", type=Path, required=True, help="where cues and composites are kept")
     asker.add_argument("--out", type=Path, help="where the weights go, src/ongebd/estimator/weights, say")
-    asker.add_argument("--open-only", action="store_true", help="learn from the clips of --open alone")
+    asker.add_argument("--test", action="store_true", help="learn from the rest, and score the test part")
     asker.add_argument("--ablate", action="store_true", help="what each ingredient is worth")
     asked = asker.parse_args()
     material = gather(asked.open, asked.other, asked.labels, asked.work)
-    if asked.open_only:
-        material = open_only(material, asked.open)
+    if asked.test:
+        test(material)
+        return 0
     if asked.ablate:
         ablate(material)
         return 0
@@ -163,7 +170,14 @@ def report(
     print(f" (at the threshold that is best for them, {high}: {line(at_best)})")
     quiet = {place: material.quiet(place) for place in material.made}
     alarm = alarms(quiet, {c.name: boundaries(c.times, scores[c.name], best) for c in material.all_quiet()})
-    print(f"  alarms: {alarm}", flush=True)
+    cycles = [clip for fold in material.made for clip in material.cycles(fold)]
+    late = [
+        time
+        for clip in cycles
+        for time in boundaries(clip.times[clip.begin :], scores[clip.name][clip.begin :], best)
+    ]
+    hours = sum(clip.times[-1] - clip.times[clip.begin] for clip in cycles) / 3600
+    print(f"  alarms: {alarm}; cycles: {len(late) / hours:.0f} an hour of {60 * hours:.1f} min", flush=True)
     return taken, in_made, best
 
 
@@ -196,6 +210,31 @@ def rates(material: Material, scores: Scores, table: Sequence[tuple[float, float
         print(f"  sensitivity {sensitivity}: threshold {threshold}, {rate:.1f} a minute, {f1}")
 
 
+def test(material: Material) -> None:
+    """Print figures of clips that no choice has seen, by trees of the others and by those in the package."""
+    rest, clips = material.rest(), material.test_part()
+    threshold = report("the rest", rest, cross_validate(rest, JUDGES))[2]
+    scores: dict[str, npt.NDArray[np.float64]] = {}
+    for judge in JUDGES:
+        members = grow([*judge.clips(rest), *judge.made(rest)], judge.config, threads=2)
+        for clip in clips:
+            said = np.mean([np.asarray(member.predict(clip.inputs)) for member in members], axis=0)
+            scores[clip.name] = np.maximum(scores.get(clip.name, 0.0), judge.handicapped(said))
+    package = learned_model(NAME)
+    old = {clip.name: package.forest.scores(clip.inputs) for clip in clips}
+    labels = LabelSet({c.name: material.labels.videos[c.name] for c in clips}, dataset="custom")
+    tolerances, summed = np.tile(TOLERANCES, (len(clips), 1)), []
+    for name, of, at in (("now", scores, threshold), ("package", old, package.facts.threshold(0.5))):
+        found = detections(clips, of, at)
+        print(f"test part of {len(clips)} clips, {name} at {at:.2f}: {line(score(labels, found))}")
+        counts = compare(labels, as_prediction_set(found), min_consistency=None).count(tolerances)
+        summed.append(np.hstack([counts.tp, counts.positives + counts.detections]))
+    draws = resampled_sums(np.hstack(summed), 2000, seed=0).reshape(2000, 2, 2, -1)
+    f1 = 2 * draws[:, :, 0] / np.maximum(draws[:, :, 1], 1)
+    low, high = np.percentile(f1[:, 0] - f1[:, 1], [2.5, 97.5], axis=0)
+    print(f"  difference, 95 %: from {line(low)} to {line(high)}")
+
+
 def write(folder: Path, material: Material, table: Sequence[tuple[float, float]]) -> None:
     """Grow the trees on everything, and write them."""
     judges = []
@@ -223,17 +262,16 @@ def ablate(material: Material) -> None:
     def both(**changes: Any) -> tuple[Judge, ...]:
         return tuple(replace(judge, config=replace(judge.config, **changes)) for judge in JUDGES)
 
-    everything = replace(EVENTS, composites=dict.fromkeys(CHANGES.composites, 0.3))
+    bare = [
+        replace(judge, composites={k: w for k, w in judge.composites.items() if k != "cycles"})
+        for judge in JUDGES
+    ]
     cases: dict[str, tuple[Material, Sequence[Judge]]] = {
         "all": (material, JUDGES),
         "events alone": (material, [EVENTS]),
         "changes alone": (material, [CHANGES]),
-        "one judge of both, composites weigh 0.3": (material, [everything]),
-        "one judge of both, composites weigh 1": (
-            material,
-            [replace(CHANGES, ratings=True, handicap=0.0)],
-        ),
-        "one member": (material, both(members=1)),
+        "without cycles": (material, bare),
+        "events by 150 trees of 7 leaves": (material, [replace(EVENTS, config=TreeConfig()), CHANGES]),
         "no lateness": (material, both(lateness=0.0)),
     }
     for group in GROUPS:

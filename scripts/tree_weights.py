@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ongebd.errors import ConfigError
-from ongebd.estimator.cues import CONTEXT, CueStream
+from ongebd.estimator.cues import INPUTS, CueStream
 from ongebd.estimator.forest import Forest
 from ongebd.estimator.learned import FORMAT, LearnedModel
 
@@ -118,13 +118,12 @@ def write_weights(
         ConfigError: The table falls, or the trees look at other inputs.
     """
     names = CueStream.names
-    inputs = (len(CONTEXT) + 1) * len(names)
     sensitivity, threshold = np.array(sensitivities).reshape(-1, 2).T
     if len(sensitivity) < 2 or (np.diff(sensitivity) <= 0).any() or (np.diff(threshold) >= 0).any():
         raise ConfigError(f"{name}: thresholds must fall as the sensitivity rises")
     needed = int(forest.feature.max()) + 1
-    if needed > inputs:
-        raise ConfigError(f"{name}: trees of {needed} inputs, but there are {inputs}")
+    if needed > INPUTS:
+        raise ConfigError(f"{name}: trees of {needed} inputs, but there are {INPUTS}")
     save_forest(folder / f"{name}.npz", forest)
     about = {
         "format": FORMAT,
@@ -142,7 +141,7 @@ def write_weights(
         "trees": len(forest.root),
         "members": len(forest.judge),
         "judges": int(forest.judge[-1]) + 1,
-        "inputs": inputs,
+        "inputs": INPUTS,
         "cues": list(names),
     }
     text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ongebd.errors import ConfigError
 from ongebd.estimator.appearance import AppearanceCues, RecentFeatures
 from ongebd.estimator.cues import CONTEXT, Context, CueStream
-from ongebd.estimator.motion import MotionCues
+from ongebd.estimator.motion import MotionCues, MotionMemory
 
 LUMA = 56 * 56
 
@@ -185,15 +185,34 @@ def test_motion_tells_a_moving_camera_from_a_moving_thing():
 
 
 def test_the_context_holds_lags_and_what_stands_above_the_mean():
-    cues = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
-    context = Context(3)
+    cues = np.random.default_rng(0).normal(size=(60, 48)).astype(np.float32)
+    context = Context(48)
     mean = cues[0].astype(np.float64)
     for t, row in enumerate(cues):
-        found = context.update(row)
+        found = context.update(row)[:-6]
         lagged = np.concatenate([cues[max(t - lag, 0)] for lag in CONTEXT])
         np.testing.assert_allclose(found, [*lagged, *(row - mean)], atol=1e-5)
         mean += max(1 - 0.5 ** (1 / 24), 1 / (t + 2)) * (row - mean)
-    assert len(found) == 15
+    assert len(found) == 5 * 48
+
+
+@pytest.mark.parametrize("count", [1, 5, 11, 60, 900])
+def test_the_memory_of_motion_knows_the_nearest_and_the_mean_distance(count):
+    motion = np.random.default_rng(0).normal(size=(count, 45)).astype(np.float32)
+    memory = MotionMemory()
+    found = [memory.update(row) for row in motion][-1]
+    apart = np.linalg.norm(motion[-1] - motion[::-1].astype(np.float64), axis=1)  # by age
+    spans = [apart[min(10, count - 1) : span + 1] for span in (48, 96, 192, 384)]
+    wanted = [*(span.min() for span in spans), spans[1].mean(), spans[3].mean()]
+    np.testing.assert_allclose(found, np.log(np.array(wanted) + 0.1), atol=1e-5)
+
+
+def test_a_repeated_motion_is_near_and_a_new_one_is_not():
+    cycle = np.random.default_rng(0).normal(size=(30, 45)).astype(np.float32)
+    memory = MotionMemory()
+    nearest = [memory.update(row)[0] for row in [*cycle, *cycle, 2 * cycle[0]]]
+    assert max(nearest[30:60]) == pytest.approx(np.log(0.1), abs=1e-5)
+    assert nearest[60] > 0
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +255,7 @@ def test_streams_in_turns_and_reset_give_what_each_gives_alone(stream, turns):
 def test_the_state_is_small_and_does_not_grow(stream):
     cues, context = CueStream(1280 + LUMA), Context(111)
     before = cues.state_bytes + context.state_bytes
-    assert before <= 350_000
+    assert before <= 500_000
     for row in stream[:5]:
         cues.update(np.resize(row, 1280 + LUMA))
     assert cues.state_bytes + context.state_bytes == before

@@ -69,12 +69,12 @@ def known(stream):
 @pytest.mark.parametrize("device", DEVICES)
 def test_cues_and_their_context_are_those_of_the_cpu(device):
     batched = BatchedLearned(learned_model("immediate"), DIM, torch.device(device))
-    streams = [features(1, 100), features(2, 100), features(3, 100, still=True)]
+    streams = [features(1, 450), features(2, 450), features(3, 450, still=True)]
     begins = [0, 5, 0]  # the second one starts fresh
     state = tuple(row.expand(3, *row.shape[1:]).clone() for row in batched.empty)
     cues = [CueStream(DIM) for _ in streams]
     contexts = [Context(len(CueStream.names)) for _ in streams]
-    for n in range(95):
+    for n in range(420):
         given = np.stack([stream[n] for stream in streams])
         there = torch.from_numpy(given).to(device)
         seen = torch.tensor([n - begin if n >= begin else n for begin in begins], device=device)
@@ -87,7 +87,7 @@ def test_cues_and_their_context_are_those_of_the_cpu(device):
         if n + 1 == begins[1]:
             cues[1].reset()
             contexts[1].reset()
-            for rows, empty in zip(state, batched.empty[:6], strict=True):
+            for rows, empty in zip(state, batched.empty[:7], strict=True):
                 rows[1] = empty[0]
 
 
@@ -119,7 +119,7 @@ def test_interleaved_streams_that_restart_are_what_each_is_alone(device):
     sensitivities = [0.3, 0.5, 0.8]
     slots = [runtime.open(model.configured(sensitivity=s)) for s in sensitivities]
     alone = [model.stream(sensitivity=s) for s in sensitivities]
-    assert sum(rows[0].nbytes for rows in runtime.engine.state.rows) < 350_000
+    assert sum(rows[0].nbytes for rows in runtime.engine.state.rows) < 500_000
     queues = [list(enumerate(features(n + 10, 200, n == 2, trembles=0.2))) for n in range(3)]
     random = np.random.default_rng(1)
     found, closed = 0, []

@@ -12,11 +12,74 @@ from typing import TypeVar
 import numpy as np
 
 from ongebd.backbones import Backbone, Features
-from ongebd.types import Feature, Frame
+from ongebd.backbones.onnx_backbone import LUMA, small_luma
+from ongebd.types import Feature, Frame, ImageU8
 
 T = TypeVar("T")
 
 _END = object()
+
+LUMA_DIM = LUMA * LUMA
+AGAIN = 1 / 16
+"""Seconds after which the network looks again."""
+STILL, ANOTHER = 6.0, 10.0
+"""Levels of luma, of 255: what no cell exceeds while nothing moves, and the mean over all cells above which
+the picture is another one."""
+
+
+class Glance:
+    """Whether the network must look at the next picture of one stream, or its last feature still holds.
+
+    It looks every 1/16 s if something has moved since, and at once if the picture is another one, as after a
+    cut. At 24 frames a second that is every other frame, and hardly any of a still camera.
+
+    Attributes:
+        moved: By how many levels the luma of some cell differs from the picture that was looked at last.
+    """
+
+    def __init__(self) -> None:
+        self.moved = 0.0
+        self._seen: tuple[float, Feature] | None = None
+        self._network: Feature = np.empty(0, np.float32)
+
+    def reset(self) -> None:
+        """Look at the next picture."""
+        self._seen = None
+
+    def __call__(self, luma: Feature, time: float) -> bool:
+        """Whether it must look; ask once about each picture.
+
+        Args:
+            luma: The luma of the picture, as in the features of `WholePicture`, (3136,), 0 to 255.
+            time: Seconds. After a time before the last one it looks.
+        """
+        if self._seen is not None and time >= self._seen[0]:
+            moved = np.abs(luma - self._seen[1])
+            self.moved = float(moved.max())
+            if self.moved <= STILL or (time - self._seen[0] <= AGAIN and moved.mean() <= ANOTHER):
+                return False
+        self._seen, self.moved = (time, luma), 0.0
+        return True
+
+    def counted(self, feature: Feature, time: float) -> Feature:
+        """A picture's feature (D,) as the method sees it: what the network last looked at, and the luma.
+
+        Where the network needn't look, the luma alone will do.
+        """
+        network, luma = feature[:-LUMA_DIM], feature[-LUMA_DIM:]
+        if self(luma, time):
+            self._network = network
+        return np.concatenate([self._network, luma])
+
+    def unseen(self, square: ImageU8, time: float) -> Feature | None:
+        """The luma of a picture that the network needn't look at; None if it must.
+
+        Args:
+            square: RGB, as `WholePicture.crop` gives it.
+            time: Seconds.
+        """
+        luma: Feature = small_luma(square[np.newaxis])[0]
+        return None if self(luma, time) else luma
 
 
 def prefetch(
@@ -49,6 +112,7 @@ def frame_features(
     workers: int,
     batch: int = 1,
     wake: Callable[[], object] = lambda: None,
+    glance: Glance | None = None,
 ) -> Generator[tuple[Frame, Feature], None, None]:
     """The feature of each frame, in order, with a bounded number of frames in work.
 
@@ -62,20 +126,31 @@ def frame_features(
         workers: Calls of `embed` in parallel.
         batch: Frames in one call. 1 has the least delay and suits a CPU; a GPU wants more.
         wake: Ends the wait for a slow frame when this generator is closed or interrupted.
+        glance: Of `OnlineDetector.glance`, for a batch of 1: where the network needn't look, the feature is
+            the luma alone, which `OnlineDetector.take` understands.
     """
 
     def embed(some: list[Frame]) -> Features:  # (batch, D)
         return backbone.embed(np.stack([backbone.crop(frame.rgb) for frame in some]))
 
-    def begun() -> Iterator[tuple[list[Frame], Future[Features]]]:
-        source = iter(frames)
+    def begun() -> Iterator[tuple[list[Frame], Future[Features] | Feature]]:
+        source, epoch = iter(frames), 0
         while some := list(islice(source, batch)):
-            yield some, pool.submit(embed, some)
+            luma = None
+            if glance is not None:
+                if some[0].epoch != epoch:
+                    glance.reset()
+                epoch = some[0].epoch
+                luma = glance.unseen(backbone.crop(some[0].rgb), float(some[0].time))
+            yield some, (pool.submit(embed, some) if luma is None else luma)
 
     pool = ThreadPoolExecutor(workers, thread_name_prefix="ongebd-backbone")
     try:
         with closing(prefetch(begun(), ahead=2 * workers, wake=wake)) as in_work:
             for some, features in in_work:
-                yield from zip(some, features.result(), strict=True)
+                if isinstance(features, Future):
+                    yield from zip(some, features.result(), strict=True)
+                else:
+                    yield some[0], features
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

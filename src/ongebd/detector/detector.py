@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ongebd.backbones import Backbone
+from ongebd.backbones.pipeline import Glance
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.judge import Judge, LateScores
 from ongebd.errors import ConfigError, FeatureError, a_number
 from ongebd.estimator.anticipation import Anticipator, ErrorFunction, cosine_error
+from ongebd.estimator.cues import LUMA_DIM
 from ongebd.types import Boundary, Decision, Feature, ImageU8, Signs
 from ongebd.video.timing import Sampler
 
@@ -145,6 +147,7 @@ class OnlineDetector:
         self._warned = False  # that time went back
         self._stayed = 0.0  # how long the frame before the last one was shown
         self._last: Feature = np.empty(0, np.float32)
+        self._glance = Glance() if getattr(self._scorer, "glances", False) else None
         self._due = Due(config.rate())
 
     @property
@@ -158,6 +161,8 @@ class OnlineDetector:
         self._judge.reset()
         self._time = None
         self._stayed = 0.0
+        if self._glance is not None:
+            self._glance.reset()
 
     def due(self, time: float | Fraction) -> bool:
         """Whether a frame shown at this time is one of those that make up the settings' `fps`.
@@ -188,7 +193,13 @@ class OnlineDetector:
         """
         seconds = in_seconds(time, self._judge.frames)  # refused before any work
         self._warned = self._warned or warned_of(seconds, self._time)
-        return self.take(self._backbone.embed(self._backbone.crop(frame)[np.newaxis])[0], time)
+        square = self._backbone.crop(frame)
+        luma = None if self._glance is None else self._glance.unseen(square, seconds)
+        return self.take(self._backbone.embed(square[np.newaxis])[0] if luma is None else luma, time)
+
+    def glance(self) -> Glance | None:
+        """A new one, for those who compute features ahead; None if the method needs each feature."""
+        return None if self._glance is None else Glance()
 
     def update_feature(self, feature: Feature, time: float | Fraction) -> Decision:
         """Take the next frame's feature, float32, shape (D,), instead of the picture; else as `update`."""
@@ -196,8 +207,13 @@ class OnlineDetector:
         return self.take(feature, time)
 
     def take(self, feature: Feature, time: float | Fraction) -> Decision:
-        """As `update_feature`, for a caller that knows when time goes back: without a warning."""
+        """As `update_feature`, for a caller that knows when time goes back: without a warning.
+
+        Where a `glance` says that the network needn't look, the luma alone is enough.
+        """
         time = in_seconds(time, self._judge.frames)
+        if self._glance is not None and np.shape(feature) == (LUMA_DIM,) and len(self._last):
+            feature = np.concatenate([self._last[:-LUMA_DIM], feature])
         feature = self._checked(feature, time)
         if self._time is not None and time < self._time:
             self._break_off()
@@ -237,6 +253,8 @@ class OnlineDetector:
         self._end()
         self._judge.break_off()
         self._time = None
+        if self._glance is not None:
+            self._glance.reset()
 
     def drain(self) -> list[Decision]:
         """The stream is over: the decisions that a look-ahead still held back; none for an online method.

@@ -126,7 +126,13 @@ class SourceRun:
         epoch = 0
         held: deque[Frame] = deque()  # frames whose verdict a look-ahead has not reached yet
         with closing(
-            frame_features(self.video, self._backbone, self._workers, wake=self._stop.set)
+            frame_features(
+                self.video,
+                self._backbone,
+                self._workers,
+                wake=self._stop.set,
+                glance=self.detector.glance(),
+            )
         ) as features:
             for frame, feature in features:
                 if frame.epoch != epoch:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ongebd.errors import ConfigError
 from ongebd.estimator.appearance import TINY, AppearanceCues, RecentFeatures
-from ongebd.estimator.motion import SIDE, MotionCues
+from ongebd.estimator.motion import SIDE, MotionCues, MotionMemory
 from ongebd.types import Feature
 
 Floats = npt.NDArray[np.float32]
@@ -126,28 +126,35 @@ def one_sided(luma: Floats, before: Floats) -> bool:
     return max(contrasts) < NO_SHAPES or (alike and share <= FLASH)
 
 
-class Context:
-    """The cues of one stream now, 3, 6 and 12 frames ago, and now less their mean before this frame.
+INPUTS = len(CueStream.names) * (len(CONTEXT) + 1) + MotionMemory.size
+"""How many numbers the trees see."""
 
+
+class Context:
+    """What the trees see of one stream.
+
+    The cues now, 3, 6 and 12 frames ago, now less their mean before this frame, and the memory of motion.
     Before there are so many frames, the first one's are used. The mean is exponential, with a half-life of 24
     frames; it begins with the first cues, and weighs the early ones evenly.
 
     Args:
-        cues: C, how many there are.
+        cues: C, how many there are; the last ones are those of motion.
     """
 
     def __init__(self, cues: int) -> None:
         self._past: Floats = np.empty((max(CONTEXT) + 1, cues), np.float32)
         self._mean: Floats = np.empty(cues, np.float32)
-        self.state_bytes = self._past.nbytes + self._mean.nbytes
+        self._memory = MotionMemory()
+        self.state_bytes = self._past.nbytes + self._mean.nbytes + self._memory.state_bytes
         self._seen = 0
 
     def reset(self) -> None:
         """Forget everything."""
         self._seen = 0
+        self._memory.reset()
 
     def update(self, cues: Floats) -> Floats:
-        """Take the next frame's, float32, (C,); what the trees see, (5 C,)."""
+        """Take the next frame's, float32, (C,); what the trees see, (5 C + 6,)."""
         now = self._seen
         self._seen += 1
         self._past[now % len(self._past)] = cues
@@ -157,4 +164,5 @@ class Context:
         weight = np.float32(max(LEAST_WEIGHT, 1 / (now + 2)))
         self._mean += weight * above
         lagged = self._past[[max(now - lag, 0) % len(self._past) for lag in CONTEXT]]
-        return np.concatenate([lagged.reshape(-1), above])
+        memory = self._memory.update(cues[-len(MotionCues.names) :])
+        return np.concatenate([lagged.reshape(-1), above, memory])

@@ -14,14 +14,18 @@ from typing import Any, Self
 
 import numpy as np
 
+from ongebd.backbones.pipeline import STILL as MOVES
+from ongebd.backbones.pipeline import Glance
 from ongebd.errors import ConfigError, os_errors
-from ongebd.estimator.cues import CONTEXT, LUMA_DIM, Context, CueStream
+from ongebd.estimator.cues import INPUTS, LUMA_DIM, Context, CueStream
 from ongebd.estimator.forest import Forest
 from ongebd.types import Feature, Signs
 
 FORMAT = 2
 STILL, SAME, QUIET = 12, 1e-4, 0.01
 """A still picture was repeated so often, its error below `SAME`; where it is coded again, below `QUIET`."""
+SAME_LUMA = 1.0
+"""Levels by which the luma of a cell may differ in the same picture."""
 FLAT, BRIGHTER = 4.0, 20.0
 """A flat picture's luma spreads less than this, of 255; another one is brighter or darker by more."""
 JUMP = 2.5
@@ -99,7 +103,7 @@ class LearnedModel:
             if hashlib.sha256(path.read_bytes()).hexdigest() != facts.sha256:
                 raise ConfigError(f"{source}: not the file that {name}.json describes; reinstall it")
             forest = Forest.load(path)
-            if forest.feature.max() >= len(CueStream.names) * (len(CONTEXT) + 1):
+            if forest.feature.max() >= INPUTS:
                 raise ConfigError(f"{source}: its trees look at other cues than this version computes")
             return cls(facts, forest)
 
@@ -124,17 +128,19 @@ class LearnedScorer:
 
     Attributes:
         signs: What the last frame shows beside its score.
+        glances: It needs the network's features only where a `Glance` says so.
     """
 
-    latency = 0
+    latency, glances = 0, True
 
     def __init__(self, model: LearnedModel, dim: int) -> None:
         self.model = model
         self.name = model.facts.name
         self.signs = Signs()
+        self._glance = Glance()
         self._cues = CueStream(dim)
         self._context = Context(len(self._cues.names))
-        self.state_bytes = self._cues.state_bytes + self._context.state_bytes
+        self.state_bytes = 4 * (dim + LUMA_DIM) + self._cues.state_bytes + self._context.state_bytes
         self._seen = 0
         self._time: float | None = None  # of the last frame
         self._level: float | None = None  # of the last picture's luma, if it was flat
@@ -143,9 +149,10 @@ class LearnedScorer:
     def update(self, feature: Feature, time: float) -> float | None:
         """Take the next frame's feature (D,); its score, if it has one.
 
-        A frame with the time of the one before it is that one, which stays.
+        Of frames at which the network needn't look it takes the luma alone: see `Glance`. A frame with the
+        time of the one before it is that one, which stays.
         """
-        cues = self._cues.update(feature)
+        cues = self._cues.update(self._glance.counted(feature, time))
         self.signs = Signs(self._cues.cut, float(cues[CHANGE]), 2 * float(cues[CONTRAST]))
         least = JUMP * self._jump(float(cues[0]), feature[-LUMA_DIM:], repeated=time == self._time)
         self._time = time
@@ -161,6 +168,7 @@ class LearnedScorer:
 
     def reset(self) -> None:
         """Forget everything."""
+        self._glance.reset()
         self._cues.reset()
         self._context.reset()
         self._forget()
@@ -168,10 +176,11 @@ class LearnedScorer:
     def _jump(self, change: float, luma: Feature, *, repeated: bool) -> float:
         """How far a frame is from the one before it, where the trees don't know; else 0."""
         jump = 0.0
-        repeated = repeated or change < SAME
+        moved = self._glance.moved
+        repeated = repeated or (change < SAME and moved < SAME_LUMA)
         if not repeated:
             jump = change if self._still >= STILL else 0.0
-            if change > QUIET or not self._repeated:
+            if change > QUIET or moved > MOVES or not self._repeated:
                 self._still = 0
         self._still += repeated
         self._repeated = repeated

@@ -103,6 +103,51 @@ class MotionCues:
         return np.concatenate([levels, changes[:, None], turns, starts], axis=1).reshape(-1)
 
 
+MEMORY = (48, 96, 192, 384)
+"""Frames in which motion is remembered."""
+RECENT = 10
+"""Frames ago, from which on it is: what goes on is no repetition."""
+USUAL = (1, 3)
+"""Places in `MEMORY`: of these spans the mean distance is known, too."""
+NEAR_FLOOR = np.float32(0.1)
+_SPANS, _USUAL = np.array(MEMORY) - RECENT, np.array(USUAL)
+
+
+class MotionMemory:
+    """Whether one stream moved like this before: six numbers.
+
+    Each is the logarithm of a distance between the motion cues now and earlier ones: of the smallest in the
+    last 2, 4, 8 and 16 s, without the last 0.4 s, and of the mean in the last 4 and 16 s.
+    """
+
+    size = len(MEMORY) + len(USUAL)
+
+    def __init__(self) -> None:
+        # Two copies of a ring, so that the last frames always stand in a row.
+        self._ring: Floats = np.empty((2, MEMORY[-1] + 1, len(MotionCues.names)), np.float32)
+        self.state_bytes = self._ring.nbytes
+        self._seen = 0
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._seen = 0
+
+    def update(self, motion: Floats) -> Floats:
+        """Take the next frame's motion cues, float32, (45,); the distances, float32, (6,)."""
+        now, length = self._seen, MEMORY[-1] + 1
+        self._seen += 1
+        self._ring[:, now % length] = motion
+        newest = now % length + length
+        known = slice(newest - min(now, MEMORY[-1]), newest - min(now, RECENT) + 1)
+        apart = self._ring.reshape(2 * length, -1)[known] - motion
+        distance = np.sqrt(np.einsum("ij,ij->i", apart, apart))[::-1]  # the newest first
+        last = np.minimum(_SPANS, len(distance) - 1)
+        usual = last[_USUAL]
+        means = np.add.accumulate(distance)[usual] / (usual + 1)
+        nearest = np.minimum.accumulate(distance)[last]
+        return np.log(np.concatenate([nearest, means]) + NEAR_FLOOR).astype(np.float32)
+
+
 def _compared(smooth: Floats, earlier: Floats) -> tuple[Floats, Floats]:
     """The flow and the speeds against earlier ones: (lags, 4) and (lags, 6)."""
     lags = len(LAGS)

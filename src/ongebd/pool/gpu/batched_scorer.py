@@ -39,7 +39,7 @@ class BatchedScorer:
         """What can be computed from the state before the next frame's feature is there; for `step`."""
         return ()
 
-    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
+    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor, time: Tensor) -> Scored:
         """The next frame.
 
         Args:
@@ -47,6 +47,7 @@ class BatchedScorer:
             state: `empty`, or from the step before; not changed.
             prepared: What `prepare` made of that state; meaningless for a stream's first frame.
             seen: Frames of each stream before this one, (B,), int64.
+            time: Of this one, in seconds, (B,), float64.
 
         Returns:
             The scores, (B,), or with those columns, (B, 4), any float type; whether each frame has one, (B,),

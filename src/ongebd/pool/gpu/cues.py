@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ongebd.backbones.pipeline import AGAIN, ANOTHER, STILL
 from ongebd.estimator import appearance as ap
 from ongebd.estimator import cues as cu
 from ongebd.estimator import motion as mo
@@ -144,6 +145,61 @@ class BatchedMotion:
         a, c = a + _STIFF, c + _STIFF
         flow = torch.stack([b * e - c * d, b * d - a * e], dim=2) / (a * c - b * b)[:, :, None]
         return flow.clamp(-_FASTEST, _FASTEST), squares.clamp_min(0).sqrt()
+
+
+class BatchedMemory:
+    """`MotionMemory` of B streams.
+
+    Of each stream it keeps the motion cues of the last 384 frames, (384, 45), float32. `empty` is the state
+    of one new stream.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._ages = torch.arange(mo.MEMORY[-1] + 1, device=device)  # the newest first
+        self._spans = torch.tensor(mo.MEMORY, device=device)[:, None]
+        self.empty = (torch.zeros(1, mo.MEMORY[-1], len(mo.MotionCues.names), device=device),)
+
+    def step(self, motion: Tensor, past: Tensor, seen: Tensor) -> tuple[Tensor, Tensor]:
+        """The distances of the next frames, (B, 6), float32; and the new past."""
+        recent = _with_newest(motion, past)
+        distance = (recent - motion[:, None]).square().sum(-1).sqrt()[:, None]  # (B, 1, 385)
+        known = (self._ages >= seen[:, None].clamp_max(mo.RECENT)) & (self._ages <= seen[:, None])
+        inside = known[:, None] & (self._ages <= self._spans)  # (B, 4, 385)
+        nearest = torch.where(inside, distance, torch.inf).amin(-1)
+        usual = inside[:, list(mo.USUAL)]
+        means = (distance * usual).sum(-1) / usual.sum(-1)
+        return (torch.cat([nearest, means], dim=1) + float(mo.NEAR_FLOOR)).log(), recent[:, :-1]
+
+
+class BatchedGlance:
+    """`Glance` of B streams: the network has looked at every picture, but most of what it saw is not used.
+
+    Of each stream it keeps the feature of the last picture that counts, (D,), and its time. `empty` is the
+    state of one new stream.
+
+    Args:
+        dim: D, luma included.
+        device: Where.
+    """
+
+    def __init__(self, dim: int, device: torch.device) -> None:
+        self.empty = (
+            torch.zeros(1, dim, device=device),
+            torch.zeros(1, dtype=torch.float64, device=device),
+        )
+
+    def step(
+        self, features: Tensor, state: tuple[Tensor, ...], seen: Tensor, time: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """The features that count, (B, D), float32; and the new state."""
+        last, since = state
+        moved = (features[:, -cu.LUMA_DIM :] - last[:, -cu.LUMA_DIM :]).abs()
+        soon = (time - since <= AGAIN) & (moved.mean(1) <= ANOTHER)
+        looks = (seen == 0) | ((moved.amax(1) > STILL) & ~soon)
+        looked = torch.where(looks[:, None], features, last)
+        luma = features[:, -cu.LUMA_DIM :]
+        counts = torch.cat([looked[:, : -cu.LUMA_DIM], luma], dim=1)
+        return counts, (looked, torch.where(looks, time, since))
 
 
 class BatchedCuts:

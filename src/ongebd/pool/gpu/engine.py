@@ -214,7 +214,7 @@ def _conclude(
     rows = tuple(_where(fresh, empty, row) for empty, row in zip(scorer.empty, held, strict=True))
     prepared = tuple(row[slots] for row in state.prepared)
 
-    scores, known, new_rows = scorer.step(features, rows, prepared, seen)
+    scores, known, new_rows = scorer.step(features, rows, prepared, seen, time)
     scores = torch.where(known[:, None], scores.double().view(len(known), -1), 0)
     score, further = scores[:, 0], scores[:, 1:]
     judged, queue, new_filled = judge(score, known, state.queue[slots], filled, control[:, 3:])

@@ -10,7 +10,14 @@ from ongebd.estimator.cues import LUMA_DIM, CueStream
 from ongebd.estimator.forest import Forest
 from ongebd.estimator.learned import CHANGE, COLD, CONTRAST, LearnedModel
 from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows, Scored
-from ongebd.pool.gpu.cues import BatchedAppearance, BatchedContext, BatchedCuts, BatchedMotion
+from ongebd.pool.gpu.cues import (
+    BatchedAppearance,
+    BatchedContext,
+    BatchedCuts,
+    BatchedGlance,
+    BatchedMemory,
+    BatchedMotion,
+)
 
 
 class BatchedLearned(BatchedScorer):
@@ -33,29 +40,33 @@ class BatchedLearned(BatchedScorer):
         self.name = model.facts.name
         self._network_dim = dim - LUMA_DIM
         self._appearance = BatchedAppearance(self._network_dim, device)
-        self._motion = BatchedMotion(device)
+        self._motion, self._memory = BatchedMotion(device), BatchedMemory(device)
         self._context = BatchedContext(len(CueStream.names), device)
         self._forest = DeviceForest(model.forest, device)
         self._cuts = BatchedCuts(device)
-        self.empty = self._appearance.empty + self._motion.empty + self._context.empty + self._cuts.empty
+        self._glance = BatchedGlance(dim, device)
+        parts = self._appearance, self._motion, self._memory, self._context, self._cuts, self._glance
+        self.empty = tuple(row for part in parts for row in part.empty)
 
-    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
+    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor, time: Tensor) -> Scored:
         """The score and the `Signs`, (B, 4), float64."""
+        features, looked = self._glance.step(features, state[-2:], seen, time)
         inputs, after = self.inputs(features, state, seen)
-        cut, cuts = self._cuts.step(after[1], features[:, self._network_dim :], state[6:], seen)
+        cut, cuts = self._cuts.step(after[1], features[:, self._network_dim :], state[7:-2], seen)
         signs = [cut.double(), inputs[:, CHANGE].double(), 2 * inputs[:, CONTRAST].double()]
         scores = [self._forest.scores(inputs), *signs]
-        return torch.stack(scores, dim=1), seen >= COLD, after + cuts
+        return torch.stack(scores, dim=1), seen >= COLD, after + cuts + looked
 
     def inputs(self, features: Tensor, state: Rows, seen: Tensor) -> tuple[Tensor, Rows]:
         """What the trees look at, (B, inputs), float32, and the new state but that of the cuts."""
         network, luma = features[:, : self._network_dim], features[:, self._network_dim :]
-        past, gram, pictures, flow, cues, mean = state[:6]
+        past, gram, pictures, flow, moved, cues, mean = state[:7]
         appearance, past, gram = self._appearance.step(network, past, gram, seen)
         motion, pictures, flow = self._motion.step(luma, pictures, flow, seen)
         newest = torch.cat([appearance, motion], dim=1)
-        inputs, cues, mean = self._context.step(newest, cues, mean, seen)
-        return inputs, (past, gram, pictures, flow, cues, mean)
+        context, cues, mean = self._context.step(newest, cues, mean, seen)
+        memory, moved = self._memory.step(motion, moved, seen)
+        return torch.cat([context, memory], dim=1), (past, gram, pictures, flow, moved, cues, mean)
 
 
 class DeviceForest:

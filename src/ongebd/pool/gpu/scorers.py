@@ -31,7 +31,7 @@ class BatchedPersistence(BatchedScorer):
     def __init__(self, dim: int, device: torch.device) -> None:
         self.empty = (torch.zeros(1, dim, device=device),)
 
-    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
+    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor, time: Tensor) -> Scored:
         """ε of each frame but the first."""
         return exact_cosine_errors(features, state[0]), seen > 0, (features,)
 
@@ -51,7 +51,7 @@ class BatchedWindowMean(BatchedScorer):
         """The sum of the directions; it has the same cosine as their mean."""
         return (state[0].sum(dim=1),)
 
-    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
+    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor, time: Tensor) -> Scored:
         """ε of each frame but the first."""
         exact = features.double()
         direction = (exact / torch.linalg.vector_norm(exact, dim=1, keepdim=True)).float()
@@ -74,7 +74,7 @@ class BatchedAnticipator(BatchedScorer):
         anticipated: Tensor = self._network(state[0])
         return (anticipated[:, -1].float(),)
 
-    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
+    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor, time: Tensor) -> Scored:
         """ε of each frame but the first."""
         (past,) = state
         feature = features.to(past.dtype)
@@ -100,7 +100,7 @@ class BatchedNetwork(BatchedScorer):
         self._state_type: type[Any] = type(start)
         self.empty = tuple(start)
 
-    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor) -> Scored:
+    def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor, time: Tensor) -> Scored:
         """The probability of each frame but the first, which ends no event."""
         logits, after = self._network.step(features.to(self._dtype), self._state_type(*state))
         return logits.float().sigmoid(), seen > 0, tuple(after)

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from ongebd.backbones.base import check_picture
+from ongebd.backbones.pipeline import Glance
 from ongebd.common.settings import read_as
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.detector import OnlineDetector
@@ -41,10 +42,21 @@ class CpuRuntime(Runtime):
         self.max_batch = read_as(max_batch, AtLeastOne, "max_batch")
         workers = read_as(workers, AtLeastOne, "workers")
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="ongebd-backbone")
+        self._glances: dict[OnlineDetector, Glance | None] = {}
 
     def open(self, config: StreamConfig) -> OnlineDetector:
         """A new detector. It sees frames when steps finish, so there is nothing to do ahead."""
-        return self._model.begin(config)
+        slot = self._model.begin(config)
+        self._glances[slot] = slot.glance()
+        return slot
+
+    def release(self, slot: OnlineDetector) -> None:
+        """See `Runtime`."""
+        del self._glances[slot]
+
+    def restart_ahead(self, slot: OnlineDetector) -> None:
+        """See `Runtime`."""
+        self._glances[slot] = slot.glance()
 
     def accept(self, picture: ImageU8, copy: bool = True) -> Given:
         """The picture, checked."""
@@ -57,18 +69,32 @@ class CpuRuntime(Runtime):
 
     def begin(self, work: Sequence[Work]) -> Finish:
         """Let the threads compute the features; the detectors take them in order."""
-        return partial(_finish, work, [self._threads.submit(self._feature, item.given) for item in work])
+        return partial(_finish, work, [self._begun(item) for item in work])
 
     def close(self) -> None:
         """Join the threads."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def _feature(self, given: Given) -> Feature:
+    def _begun(self, item: Work) -> Future[Feature]:
+        """One frame's feature, or its luma where the network needn't look."""
+        given, glance = item.given, self._glances[item.slot]
+        luma: Feature | None = given[0] if isinstance(given, tuple) else None
+        if glance is not None:
+            size = self._model.backbone.input_size
+            if luma is None and given.shape[:2] == (size, size):  # as readers give it; others take long
+                luma = glance.unseen(given, item.time)
+            else:
+                glance.reset()
+        if luma is None:
+            return self._threads.submit(self._feature, given)
+        there = Future[Feature]()
+        there.set_result(luma)
+        return there
+
+    def _feature(self, picture: ImageU8) -> Feature:
         """One frame's feature. Batches would change its last bits."""
-        if isinstance(given, tuple):
-            return given[0]
         backbone = self._model.backbone
-        feature: Feature = backbone.embed(backbone.crop(given)[np.newaxis])[0]
+        feature: Feature = backbone.embed(backbone.crop(picture)[np.newaxis])[0]
         return feature
 
 

@@ -1,0 +1,78 @@
+"""When the network looks at a picture of a stream, and that nothing depends on the pictures that it skips."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ongebd
+from ongebd.backbones.onnx_backbone import WholePicture
+from ongebd.backbones.pipeline import Glance
+from ongebd.video import VideoReader
+
+DARK = np.zeros(56 * 56, np.float32)
+
+
+def looks(lumas, rate=24.0):
+    glance = Glance()
+    return [glance(luma, n / rate) for n, luma in enumerate(lumas)]
+
+
+def rolling(count, by=9.0):
+    """A spot of light that grows by some levels with each frame."""
+    return [np.where(np.arange(DARK.size) < 9, by * n, 0).astype(np.float32) for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("rate", "share"), [(24.0, 0.5), (25.0, 0.5), (60.0, 0.25), (15.0, 1.0), (10.0, 1.0)]
+)
+def test_it_looks_every_sixteenth_of_a_second_at_what_moves(rate, share):
+    assert np.mean(looks(rolling(120), rate)) == pytest.approx(share, abs=0.02)
+
+
+def test_it_looks_once_while_nothing_moves_and_again_when_it_has_moved_enough():
+    assert looks([DARK] * 50) == [True] + [False] * 49
+    assert sum(looks(rolling(120, by=0.5))) == 120 // 13 + 1  # 13 steps are more than 6 levels
+
+
+def test_it_looks_at_another_picture_at_once():
+    lumas = rolling(24)
+    lumas[13:] = [luma + 100 for luma in lumas[13:]]
+    assert looks(lumas)[12:15] == [True, True, False]
+
+
+def test_it_looks_after_a_reset_and_when_time_goes_back():
+    glance = Glance()
+    assert [glance(DARK, time) for time in (1.0, 2.0, 0.5, 0.6)] == [True, False, True, False]
+    glance.reset()
+    assert glance(DARK, 0.7)
+
+
+@pytest.fixture
+def film(make_video, make_scene, tmp_path):
+    """Two moving shots with a cut, and a still one."""
+    shots = [make_scene(n, 320, 224) for n in range(3)]
+    pictures = [np.roll(shots[n // 48], 4 * n, axis=1) for n in range(96)] + [shots[2]] * 48
+    return make_video(tmp_path / "film.mp4", pictures, rate=24)
+
+
+def test_the_network_sees_half_of_what_moves_and_the_same_boundaries_come_from_all_features(
+    film, monkeypatch
+):
+    model, asked = ongebd.load("immediate"), []
+    embed = model.backbone.embed
+    with VideoReader(film, 24, view=model.backbone.view) as video:
+        frames = list(video)
+    every = [embed(model.backbone.crop(frame.rgb)[np.newaxis])[0] for frame in frames]
+
+    def counted(self, pictures):
+        asked.append(len(pictures))
+        return WholePicture._embed(self, pictures)
+
+    monkeypatch.setattr(model.backbone, "_embed", lambda pictures: counted(model.backbone, pictures))
+    batch = ongebd.detect(film, model)
+    assert 48 <= sum(asked) <= 60 < len(frames) == 144
+    stream, given = model.stream(), model.stream()
+    for frame, feature, decision in zip(frames, every, batch.decisions, strict=True):
+        assert stream.update(frame.rgb, frame.time) == decision == given.update_feature(feature, frame.time)
+    assert any(boundary.time == 2.0 for boundary in batch.boundaries)
