@@ -105,7 +105,14 @@ class _Seen:
 class _Day:
     date: date = date.min
     told: int = 0
-    held: list[_Seen] = field(default_factory=list)
+    held: Counter[Held] = field(default_factory=Counter)
+    strongest: list[tuple[float, int]] = field(default_factory=list)  # peak and number of five
+    last: Onset | None = None
+
+    def hold(self, one: _Seen, why: Held) -> None:
+        self.held[why] += 1
+        self.strongest = sorted([*self.strongest, (one.peak, one.number)], reverse=True)[:5]
+        self.last = one.last
 
 
 class Incidents:
@@ -186,18 +193,18 @@ class Incidents:
         self._open = None
         self._seen.append(now)
         if now.held is not None:
-            self._day.held.append(now)
+            self._day.hold(now, now.held)
         return [*told, _record(now, "ended")]
 
     def digest(self, today: date = date.min) -> list[Incident | Digest]:
         """A day is over: what was held on it, if anything."""
         day, self._day = self._day, _Day(today)
-        if not day.held:
+        if day.last is None:
             return []
-        strongest = sorted(day.held, key=lambda one: -one.peak)[:5]
-        held = Counter(one.held for one in day.held if one.held is not None)
-        last, numbers = day.held[-1].last, tuple(one.number for one in strongest)
-        return [Digest(last.stream, last.wall, day.date.isoformat(), day.told, dict(held), numbers)]
+        numbers = tuple(number for _, number in day.strongest)
+        return [
+            Digest(day.last.stream, day.last.wall, day.date.isoformat(), day.told, dict(day.held), numbers)
+        ]
 
     def _strengthen(self, now: _Seen, by: Boundary | Onset, time: float) -> None:
         if now.strongest.score == by.score or _peak(by) > now.peak:
