@@ -7,8 +7,8 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -260,7 +260,11 @@ def watch(
     if listed and len(given_sources) > 1:
         raise ConfigError("name cameras.toml alone, or put the other sources into it")
     read = partial(_cameras, given_sources, build, options, alerts)
-    with _hangups() if listed else nullcontext(list[int]()) as hangups:
+    with ExitStack() as closing:
+        hangups = list[int]()
+        if listed and hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
+            before = signal.signal(signal.SIGHUP, lambda number, _: hangups.append(number))
+            closing.callback(signal.signal, signal.SIGHUP, before)
         cameras = read()
         if options.check and cameras is not None:
             say(f"ongebd: no mistakes; cameras: {len(cameras)}")
@@ -325,25 +329,13 @@ def _watch(
     return 2 if failed or any(sink.failed for sink in written) else 0, again
 
 
-@contextmanager
-def _hangups() -> Iterator[list[int]]:
-    """The hang-ups (SIGHUP) that came, which don't end the program meanwhile."""
-    heard: list[int] = []
-    number = getattr(signal, "SIGHUP", None)
-    if number is None or threading.current_thread() is not threading.main_thread():
-        yield heard
-        return
-    before = signal.signal(number, lambda number, _frame: heard.append(number))
-    try:
-        yield heard
-    finally:
-        signal.signal(number, before)
-
-
 def _cameras(
     sources: Sequence[str], build: Callable[..., Watcher], options: WatchOptions, alerts: Alerts
 ) -> Given | None:
-    """The sources, or the cameras of the file that they name; None after a line for each mistake in it."""
+    """The sources, or the cameras of the file that they name; None after a line for each mistake.
+
+    Nothing is opened. Sources without a file are only looked at with --check: the watch itself refuses them.
+    """
     given: Given = sources
     mistakes = list[str]()
     if sources[0].endswith(".toml"):
@@ -351,27 +343,16 @@ def _cameras(
     elif not options.check:
         return sources
     if given:
-        mistakes += _mistakes(given, build, options)
+        try:
+            options.refuse(given)
+            watcher = build(given, thumbnails=options.wants_pictures(given))
+            mistakes += _programs(watcher, options)[1]
+            watcher.stop()
+        except OngebdError as problem:
+            mistakes.append(str(problem))
     for mistake in mistakes:
         _complain(mistake)
     return None if mistakes else given
-
-
-def _mistakes(given: Given, build: Callable[..., Watcher], options: WatchOptions) -> list[str]:
-    """What is wrong with the options, the cameras and their outputs, in one line each; nothing is opened."""
-    mistakes = list[str]()
-    try:
-        options.refuse(given)
-        watcher = build(given, thumbnails=options.wants_pictures(given))
-    except OngebdError as problem:
-        return [str(problem)]
-    for program in _programs(watcher, options):
-        try:
-            program()
-        except OngebdError as problem:
-            mistakes.append(str(problem))
-    watcher.stop()
-    return mistakes
 
 
 def _adopted(watcher: Watcher, cameras: Given | None) -> Given | None:
@@ -390,38 +371,34 @@ def _adopted(watcher: Watcher, cameras: Given | None) -> Given | None:
     return None
 
 
-def _programs(watcher: Watcher, options: WatchOptions) -> Iterator[Callable[[], HubSink]]:
-    """Make the sinks that tell people or programs, each with the cameras that name it."""
+def _programs(watcher: Watcher, options: WatchOptions) -> tuple[list[HubSink], list[str]]:
+    """The sinks that tell people or programs, each with the cameras that name it, and their mistakes."""
     command = partial(CommandSink, seconds=options.exec_timeout)
-    kinds: dict[str, Callable[..., HubSink]] = {
-        "exec": command,
-        "webhook": WebhookSink,
-        "notify": NotifySink,
-        "mqtt": MqttSink,
-    }
-    for name, kind in kinds.items():
+    kinds: list[tuple[str, Callable[..., HubSink]]]
+    kinds = [("exec", command), ("webhook", WebhookSink), ("notify", NotifySink), ("mqtt", MqttSink)]
+    sinks, mistakes = list[HubSink](), list[str]()
+    for name, kind in kinds:
         given = _texts(getattr(options, name))
         cameras = {text: set(watcher.streams) for text in given}
         for key, stream in watcher.streams.items():
             for text in getattr(stream.camera, name):
                 cameras.setdefault(text, set()).add(key)
         for text, keys in cameras.items():
-            yield partial(_made, kind, text, watcher, keys, "" if text in given else ", ".join(sorted(keys)))
-
-
-def _made(kind: Callable[..., HubSink], text: str, watcher: Watcher, cameras: set[str], who: str) -> HubSink:
-    try:
-        sink = kind(text, watcher, _complain)
-    except ConfigError as problem:  # a file has no options
-        raise ConfigError(f"{who}: {str(problem).removeprefix('--')}") if who else problem from None
-    sink.cameras = cameras
-    return sink
+            try:
+                sinks.append(kind(text, watcher, _complain))
+                sinks[-1].cameras = keys
+            except OngebdError as problem:
+                who, what = ", ".join(sorted(keys)), str(problem)
+                mistakes.append(what if text in given else f"{who}: {what.removeprefix('--')}")
+    return sinks, mistakes
 
 
 def _attach(watcher: Watcher, options: WatchOptions) -> None:
     """Attach the sinks that the options and the cameras name."""
     # Programs are checked first, and the file of records is begun last: a refusal leaves no file behind.
-    programs = [program() for program in _programs(watcher, options)]
+    programs, mistakes = _programs(watcher, options)
+    if mistakes:
+        raise ConfigError(mistakes[0])
     if options.thumbnails is not None:
         most = options.thumbnails_size
         watcher.attach(PictureSink(options.thumbnails, watcher, _complain, most_bytes=most))
