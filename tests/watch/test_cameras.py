@@ -86,7 +86,6 @@ CAMERA = '[[camera]]\nname = "Door"\nsource = "tcp://127.0.0.1:9"\n'
         ("", "no camera; begin each with a line [[camera]]"),
         ("camera = 3", "no camera; begin each with a line [[camera]]"),
         ("[[camera", "(at end of document)"),
-        ("name = 3\n" + CAMERA, "name stands above the first [[camera]]; put it below"),
         (CAMERA + "sensitivity = 2", "Door: sensitivity must be at least 0.1 and at most 0.9, not 2"),
         (CAMERA + 'sensitivity = "high"', "Door: sensitivity must be a number, not 'high'"),
         (CAMERA + "notfiy = 3", "Door: unknown setting 'notfiy': did you mean notify?"),

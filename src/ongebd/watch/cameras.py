@@ -63,8 +63,6 @@ def read_cameras(path: Path, alerts: Alerts) -> tuple[list[Camera], list[str]]:
     if not (isinstance(tables, list) and tables and all(isinstance(one, dict) for one in tables)):
         return [], [f"{name}: no camera; begin each with a line [[camera]], then name = and source ="]
     mistakes = list[str]()
-    for setting in {"name", "source"} & set(content):
-        mistakes.append(f"{name}: {setting} stands above the first [[camera]]; put it below")
     usual, cameras = {one.name: getattr(alerts, one.name) for one in fields(alerts)}, list[Camera]()
     everyone = _filled(Camera(**usual), content, f"{name}: ", mistakes)
     for number, table in enumerate(tables, 1):

@@ -17,8 +17,7 @@ from ongebd.watch.records import Filmed, Found, Onset, Point
 
 CURVE_SECONDS = 600
 _MOST_BOUNDARIES = 2000
-MOST_PICTURE_BYTES = 16 * 1024 * 1024
-"""Of the pictures of all streams together."""
+_MOST_PICTURE_BYTES = 16 * 1024 * 1024
 _ROW = np.dtype([(name, np.float64) for name in ("wall", "error", "threshold")])
 
 
@@ -54,12 +53,14 @@ class History:
 
     Args:
         rate: The most points a second.
-        most_bytes: Of its pictures.
+
+    Attributes:
+        most_bytes: Of its pictures; may be set at any time.
     """
 
-    def __init__(self, rate: float, most_bytes: int = MOST_PICTURE_BYTES) -> None:
+    def __init__(self, rate: float) -> None:
         self._rows = np.full(ceil(CURVE_SECONDS * rate) + 1, 0, _ROW)  # a ring; `zeros` would grow later
-        self._most_bytes = most_bytes
+        self.most_bytes = _MOST_PICTURE_BYTES
         self._count = 0  # points so far
         self._boundaries: dict[int, KnownBoundary] = {}
         self._pictures: OrderedDict[int | Best, bytes] = OrderedDict()
@@ -101,7 +102,7 @@ class History:
         with self._lock:
             self._picture_bytes += len(picture) - len(self._pictures.pop(of, b""))
             self._pictures[of] = picture
-            while self._picture_bytes > self._most_bytes and len(self._pictures) > 1:
+            while self._picture_bytes > self.most_bytes and len(self._pictures) > 1:
                 self._picture_bytes -= len(self._pictures.popitem(last=False)[1])
 
     def picture(self, of: int | Best) -> bytes | None:

@@ -59,13 +59,12 @@ class HubSink(Subscription):
         done: Records handled.
         failed: Of those, how many failed.
         cameras: The keys of the streams whose records it takes; None: all.
-        alarms: Whether it tells people, or programs, of incidents.
         publishes: Whether it publishes records itself; then it ends before the others.
         tries: How often it tries a record; unlimited unless it can be the record's fault.
         ending: Set when the watcher ends. What waits is still handled, as far as the time allows.
     """
 
-    publishes = alarms = False
+    publishes = False
     tries = inf
 
     def __init__(

@@ -20,7 +20,7 @@ from ongebd.pool import PoolResult, PoolStream
 from ongebd.types import Boundary, Decision, Frame, ImageU8
 from ongebd.watch.cameras import Camera
 from ongebd.watch.clips import ClipCutter
-from ongebd.watch.history import MOST_PICTURE_BYTES, Best, History
+from ongebd.watch.history import Best, History
 from ongebd.watch.hub import Hub
 from ongebd.watch.incidents import Incidents
 from ongebd.watch.masks import Masks
@@ -114,7 +114,6 @@ class WatchedStream:
         defaults: The model's settings, which turn a τ into a sensitivity.
         clips: Cuts a clip at each onset; None: without clips.
         camera: Its settings.
-        picture_bytes: The most bytes of pictures that its history keeps.
 
     Attributes:
         history: Its last minutes.
@@ -137,14 +136,13 @@ class WatchedStream:
         defaults: StreamConfig,
         clips: ClipCutter | None,
         camera: Camera,
-        picture_bytes: int = MOST_PICTURE_BYTES,
     ) -> None:
         self.key, self.name, self.clips = source.key, source.name, clips
         self.over = threading.Event()
         self.lags = [0] * (len(LAG_BUCKETS) + 1)
         self.lag_sum = 0.0
         self.rate = rate = float(pooled.config.rate())
-        self.history = History(rate, picture_bytes)
+        self.history = History(rate)
         self.newest_picture: ImageU8 | None = None
         self._pooled, self._hub, self._clock, self._stall_after = pooled, hub, clock, stall_after
         # Each field is changed by one thread only; state and reason together, with the lock held, so that

@@ -25,7 +25,6 @@ from ongebd.video.source import kind_of
 from ongebd.video.timing import exact_rate
 from ongebd.watch.cameras import Camera
 from ongebd.watch.clips import ClipCutter, ClipLength
-from ongebd.watch.history import MOST_PICTURE_BYTES
 from ongebd.watch.hub import Hub
 from ongebd.watch.incidents import Alerts
 from ongebd.watch.metrics import metrics_text
@@ -107,7 +106,7 @@ class Watcher:
         opener: Opener | None = None,
     ) -> None:
         named = sources_of(sources)
-        self._alerts, self._count = alerts or Alerts(), len(named)
+        self._alerts = alerts or Alerts()
         self._source_fps = config.fps if source_fps is None and config is not None else source_fps
         if self._source_fps is not None:
             exact_rate(self._source_fps, "source_fps")
@@ -132,6 +131,8 @@ class Watcher:
         )
         self.model, self.config = self._pool.model, self._pool.config
         self.streams: Mapping[str, WatchedStream] = {source.key: self._stream(source) for source in named}
+        for stream in self.streams.values():  # so that memory doesn't depend on how many there are
+            stream.history.most_bytes //= len(self.streams)
         self._opener, self._realtime = opener or self._open, realtime
         # Daemons: a driver that hangs in the kernel must not keep the program alive.
         self._readers = [
@@ -226,10 +227,7 @@ class Watcher:
         stall_after = None if kind_of(source.source) == "file" else self._patience.stall_after
         camera = source.camera or Camera(**vars(self._alerts))
         defaults = self.model.defaults
-        share = MOST_PICTURE_BYTES // self._count
-        return WatchedStream(
-            source, pooled, self.hub, self.clock, stall_after, defaults, clips, camera, share
-        )
+        return WatchedStream(source, pooled, self.hub, self.clock, stall_after, defaults, clips, camera)
 
     def _open(self, source: WatchedSource, stop: threading.Event) -> VideoReader:
         return VideoReader(

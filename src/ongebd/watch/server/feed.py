@@ -10,6 +10,7 @@ from dataclasses import asdict
 from itertools import count
 from typing import Any
 
+from ongebd.watch.cameras import OUTPUTS
 from ongebd.watch.sinks.kept import KeptIncidents, Row
 from ongebd.watch.stream import StreamStatus
 from ongebd.watch.watcher import Watcher
@@ -66,8 +67,8 @@ class Feed:
 
     def _outputs(self, key: str) -> list[str]:
         """What tells people of a stream's incidents."""
-        told = (one for one in self._watcher.sinks if one.alarms)
-        return sorted({one.name for one in told if one.cameras is None or key in one.cameras})
+        sinks = (one for one in self._watcher.sinks if one.cameras is None or key in one.cameras)
+        return sorted({one.name for one in sinks if one.name in OUTPUTS})
 
     async def follow(self, after: int) -> AsyncIterator[bytes]:
         """Server-sent events of the batches after a number, until the feed is closed."""

@@ -40,8 +40,6 @@ class CommandSink(HubSink):
         ConfigError: The line can't be split, names no program, or has a field that is unknown or unavailable.
     """
 
-    alarms = True
-
     def __init__(self, line: str, watcher: Watcher, complain: Complain, seconds: float = 30.0) -> None:
         self._words = _words(line, clips=watcher.clips is not None)
         self._streams, self._seconds = watcher.streams, seconds

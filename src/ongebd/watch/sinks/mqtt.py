@@ -37,8 +37,6 @@ class MqttSink(HubSink):
         MissingExtraError: paho-mqtt is not installed.
     """
 
-    alarms = True
-
     def __init__(self, url: str, watcher: Watcher, complain: Complain) -> None:
         mqtt = import_extra("paho.mqtt.client", "live")
         self._name = public_name(url)

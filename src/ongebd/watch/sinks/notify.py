@@ -32,8 +32,6 @@ class NotifySink(HubSink):
         MissingExtraError: Apprise is not installed.
     """
 
-    alarms = True
-
     def __init__(self, url: str, watcher: Watcher, complain: Complain) -> None:
         apprise = import_extra("apprise", "live")
         self._attachment = import_extra("apprise.attachment.memory", "live").AttachMemory

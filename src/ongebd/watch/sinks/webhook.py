@@ -30,8 +30,6 @@ class WebhookSink(HubSink):
         MissingExtraError: `httpx` is not installed.
     """
 
-    alarms = True
-
     def __init__(self, url: str, watcher: Watcher, complain: Complain) -> None:
         try:
             import httpx
