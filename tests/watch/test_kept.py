@@ -77,6 +77,11 @@ def test_they_are_found_by_camera_time_and_strength(watcher, tmp_path):
             assert numbers(kept.rows(before=WALL + 3)) == [2, 1]
             assert numbers(kept.rows("cam", strength=2)) == [19]
             assert numbers(kept.rows("cam", strength=1)) == [19, 17, 15, 13, 11]
+            publish(watcher, 19, "ended", peak=19 / 20, stream="cam", held="rate")
+            assert numbers(kept.rows(since=WALL + 18, alerts=True)) == [20, 18]
+    later = KeptIncidents(watcher, print, tmp_path)
+    assert numbers(later.rows(since=WALL + 18, alerts=True)) == [20, 18]
+    assert numbers(later.rows(since=WALL + 18)) == [20, 19, 18]
 
 
 def test_a_clip_belongs_to_the_incident_that_begins_with_its_boundary(watcher, tmp_path):

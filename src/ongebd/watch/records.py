@@ -232,11 +232,6 @@ class Filmed:
     found: Found
     path: Path | None
 
-    @property
-    def stream(self) -> str:
-        """The stream's key."""
-        return self.found.stream
-
 
 @dataclass(frozen=True, slots=True)
 class Footage:

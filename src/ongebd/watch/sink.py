@@ -93,7 +93,7 @@ class HubSink(Subscription):
 
     def offer(self, record: Any) -> None:
         """Queue a record, if it is of its cameras."""
-        if self.cameras is None or record.stream in self.cameras:
+        if self.cameras is None or getattr(record, "found", record).stream in self.cameras:
             super().offer(record)
 
     def start(self) -> None:

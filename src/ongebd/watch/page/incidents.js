@@ -70,7 +70,7 @@ export class Incidents {
 
   // A camera that can be chosen.
   camera({ key, name, outputs }) {
-    this.outputs.set(key, outputs);
+    if (outputs) this.outputs.set(key, outputs);
     const { options } = filter.elements.stream, known = [...options].find(({ value }) => value === key);
     if (known) known.textContent = name;
     else options.add(new Option(name, key));
@@ -93,7 +93,7 @@ export class Incidents {
   // One is new, or more is known about it; returns whether it is new.
   add(one) {
     const old = this.known.get(one.id);
-    this.camera(one.stream, one.name);
+    this.camera({ key: one.stream, name: one.name });
     if (!old && !this.#fits(one)) return false;
     this.#place(one);
     this.#count();
@@ -117,16 +117,17 @@ export class Incidents {
   }
 
   #asked() {
-    const { stream, since, strength } = filter.elements, asked = new URLSearchParams();
+    const { stream, since, strength, quiet } = filter.elements, asked = new URLSearchParams();
     if (stream.value) asked.set("stream", stream.value);
     if (since.value) asked.set("since", Date.now() / 1000 - since.value);
     if (strength.value) asked.set("strength", strength.value);
+    if (!quiet.checked) asked.set("alerts", 1);
     return asked;
   }
 
   #fits(one) {
     const asked = this.#asked();
-    return (asked.get("stream") ?? one.stream) === one.stream && one.wall >= +asked.get("since") && one.strength >= +asked.get("strength");
+    return (asked.get("stream") ?? one.stream) === one.stream && one.wall >= +asked.get("since") && one.strength >= +asked.get("strength") && !(one.held && asked.has("alerts"));
   }
 
   #sorted() {

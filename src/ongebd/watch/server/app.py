@@ -133,14 +133,15 @@ class _Routes:
         return JSONResponse({**self._feed.overview(), "token": self._access.needed})
 
     async def incidents(self, request: Request) -> Response:
-        """The newest 24 incidents that fit `stream`, `since`, `before` (Unix s) and `strength` (0 to 2)."""
+        """The newest 24 that fit `stream`, `since`, `before` (Unix s), `strength` (0 to 2) and `alerts` (1)."""
         asked = request.query_params
         try:
             since, before = float(asked.get("since", 0)), float(asked.get("before", "inf"))
-            strength = int(asked.get("strength", 0))
+            strength, alerts = int(asked.get("strength", 0)), bool(int(asked.get("alerts", 0)))
         except ValueError:
-            raise HTTPException(422, "since, before and strength are numbers") from None
-        rows = await asyncio.to_thread(self._kept.rows, asked.get("stream", ""), since, before, strength)
+            raise HTTPException(422, "since, before, strength and alerts are numbers") from None
+        wanted = asked.get("stream", ""), since, before, strength, alerts
+        rows = await asyncio.to_thread(self._kept.rows, *wanted)
         return JSONResponse({"incidents": list(map(shown, rows))})
 
     async def picture(self, request: Request) -> Response:

@@ -37,7 +37,8 @@ CREATE INDEX IF NOT EXISTS by_time ON incidents (wall);
 """
 _READ = f"""
 SELECT {", ".join(_FIELDS)}, best IS NOT NULL AS picture FROM incidents
-WHERE (:stream = '' OR stream = :stream) AND wall >= :since AND wall < :before ORDER BY wall DESC
+WHERE (:stream = '' OR stream = :stream) AND wall >= :since AND wall < :before
+AND NOT (:alerts AND held IS NOT NULL) ORDER BY wall DESC
 """
 _WRITE = f"""
 INSERT INTO incidents VALUES ({", ".join(f":{name}" for name in _ALL)})
@@ -129,9 +130,15 @@ class KeptIncidents(HubSink):
         return [self._whole(row) for row in rows]
 
     def rows(
-        self, stream: str = "", since: float = 0.0, before: float = inf, strength: int = 0, most: int = 24
+        self,
+        stream: str = "",
+        since: float = 0.0,
+        before: float = inf,
+        strength: int = 0,
+        alerts: bool = False,
+        most: int = 24,
     ) -> list[Row]:
-        """The newest incidents of a stream (empty: of all) and a time, as strong as this; the newest first.
+        """The newest incidents of a stream (empty: of all) and a time, as strong as this, or only its alerts.
 
         Those of the file are left out while it can't be read.
         """
@@ -141,9 +148,10 @@ class KeptIncidents(HubSink):
             row
             for row in map(self._whole, recent.values())
             if stream in ("", row["stream"]) and since <= row["wall"] < before and row["strength"] >= strength
+            if not (alerts and row["held"])
         ]
         if self._path is not None:
-            asked = {"stream": stream, "since": since, "before": before}
+            asked = {"stream": stream, "since": since, "before": before, "alerts": alerts}
             with suppress(OSError), _database(self._path, "ro") as database:
                 kept = (self._whole(dict(row) | {"ended": 1}) for row in database.execute(_READ, asked))
                 fits = (one for one in kept if one["id"] not in recent and one["strength"] >= strength)

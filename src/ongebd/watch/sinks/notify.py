@@ -40,8 +40,8 @@ class NotifySink(HubSink):
         scheme = url.partition("://")[0]
         self._name = f"{scheme if scheme.isalnum() and scheme != url else ''}://{HIDDEN}"
         # Without icons: they would come from another site.
-        asset = apprise.AppriseAsset(app_id="ongebd", app_desc="ongebd", app_url="", image_url_mask="")
-        asset.image_url_logo = ""
+        ours = {"app_id": "ongebd", "app_desc": "ongebd", "app_url": ""}
+        asset = apprise.AppriseAsset(**ours, image_url_mask="", image_url_logo="")
         self._apprise = apprise.Apprise(asset=asset)
         if not self._apprise.add(url):
             raise ConfigError(f"--notify {self._name}: Apprise doesn't know such an address")
