@@ -133,7 +133,7 @@ class _Routes:
         return JSONResponse({**self._feed.overview(), "token": self._access.needed})
 
     async def incidents(self, request: Request) -> Response:
-        """The newest 24 that fit `stream`, `since`, `before` (Unix s), `strength` (0 to 2) and `alerts` (1)."""
+        """The newest 24 that fit `stream`, `since`, `before` (Unix s), `strength` (0-2) and `alerts` (1)."""
         asked = request.query_params
         try:
             since, before = float(asked.get("since", 0)), float(asked.get("before", "inf"))
