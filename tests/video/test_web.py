@@ -34,7 +34,7 @@ class Site(http.server.ThreadingHTTPServer):
     """Serves files, parts of them too, with kept connections; `/to/URL` redirects.
 
     Attributes:
-        asked: The paths and ranges that were asked for; `connections` counts.
+        asked: The paths and ranges that were asked for; `connections` and `logins` count.
         wants: A way of authorization, or a cookie (which list.m3u8 sets), without which nothing else comes.
     """
 
@@ -43,6 +43,7 @@ class Site(http.server.ThreadingHTTPServer):
     def __init__(self, folder: Path) -> None:
         super().__init__(("127.0.0.1", 0), Answers)
         self.folder, self.asked, self.connections, self.wants, self.scheme = folder, [], 0, "", "http"
+        self.logins = 0
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def url(self, path: str, user: str = "") -> str:
@@ -78,6 +79,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
     def allowed(self) -> bool:
         given = self.headers.get("Authorization", "")
+        self.server.logins += given != ""
         match self.server.wants:
             case "basic":
                 return given == "Basic " + base64.b64encode(b"me:hunter 2").decode()
@@ -200,6 +202,20 @@ def test_a_password_goes_to_the_server_that_wants_it(
     with pytest.raises(SourceError, match=r"401: .*; check the user and password") as refused:
         VideoReader(site.url(name, "me:wrong@"))
     assert "wrong" not in str(refused.value)
+
+
+def test_a_password_goes_to_no_other_server(site: Site, read_number: Any) -> None:
+    other, allowed = Site(site.folder), Connecting(private_network=True)
+    site.wants = other.wants = "basic"
+    with pytest.raises(SourceError, match="401"):
+        VideoReader(site.url("to/" + other.url("0.ts"), "me:hunter%202@"), connecting=allowed)
+    (site.folder / "list.m3u8").write_text(
+        f"{HEAD}#EXTINF:0.4,\n0.ts\n#EXTINF:0.4,\n{other.url('1.ts')}\n{END}"
+    )
+    with VideoReader(site.url("list.m3u8", "me:hunter%202@"), connecting=allowed) as video:
+        assert sum(1 for _ in video) == 10
+    assert not other.logins
+    other.shutdown()
 
 
 def test_a_file_is_sought_in(site: Site, read_number: Any, make_video: Any, make_scene: Any) -> None:
