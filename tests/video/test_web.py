@@ -41,7 +41,7 @@ class Site(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(("127.0.0.1", 0), Answers)
+        super().__init__(("", 0), Answers)
         self.folder, self.asked, self.connections, self.wants, self.scheme = folder, [], 0, "", "http"
         self.logins = 0
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -202,6 +202,23 @@ def test_a_password_goes_to_the_server_that_wants_it(
     with pytest.raises(SourceError, match=r"401: .*; check the user and password") as refused:
         VideoReader(site.url(name, "me:wrong@"))
     assert "wrong" not in str(refused.value)
+
+
+def test_what_a_server_makes_us_remember_has_a_limit(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "_MOST", 4)
+    pieces = "".join(
+        f"#EXTINF:0.4,\n{site.url('0.ts').replace('127.0.0.1', f'127.0.0.{n}')}\n" for n in range(1, 20)
+    )
+    (site.folder / "list.m3u8").write_text(HEAD + pieces + END)
+    open_ways = []
+    monkeypatch.setattr(
+        web._Body,
+        "_ask",
+        lambda *about, ask=web._Body._ask: (open_ways.append(len(about[0]._web.ways._ways)), ask(*about))[1],
+    )
+    with VideoReader(site.url("list.m3u8"), connecting=Connecting(private_network=True)) as video:
+        assert sum(1 for _ in video) == 190
+    assert max(open_ways) <= 6
 
 
 def test_a_password_goes_to_no_other_server(site: Site, read_number: Any) -> None:

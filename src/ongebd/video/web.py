@@ -35,6 +35,7 @@ _PORTS = {"http": 80, "https": 443, "rtsp": 554, "rtsps": 322}
 _SKIPPED = 1 << 18  # bytes that are sooner read than asked for again
 _WHOLE = 1 << 26  # the most bytes of a playlist or an encrypted piece
 _STEP = 1 << 16
+_MOST = 64  # idle connections, and cookies
 _NAMES = re.compile(r'(?m)^(?!#)\S.*$|(?<=URI=")[^"\n]+')
 _REDIRECT = re.compile(rb"RTSP/[^ \t\n]*[ \t][\s+0]*3\d\d")
 _KEPT = "!$%&'()*+,-./:;=?@[]_~"  # of an address; all else is sent as %XX
@@ -114,6 +115,8 @@ class _Ways(requests.BaseHandler):
         """Send a request; OSError or HTTPException if no answer comes."""
         tunnel: str | None = getattr(request, "_tunnel_host", None)  # to the host, through a proxy
         key = request.type, request.host, tunnel
+        if len(self._ways) > _MOST:
+            self.end(idle=True)
         idle = next((old for old, (to, _) in self._ways.items() if to == key and old.isclosed()), None)
         way = self._new(request, tunnel) if idle is None else self._ways.pop(idle)[1]
         kept = way.sock is not None
@@ -160,10 +163,13 @@ class _Ways(requests.BaseHandler):
             self._ways.pop(answer)[1].close()
             answer.close()  # it may hold the socket alone
 
-    def end(self) -> None:
-        for answer, (_, way) in self._ways.items():
-            way.close()
-            answer.close()
+    def end(self, *, idle: bool = False) -> None:
+        """Close all connections, or the idle ones."""
+        for answer, (_, way) in [*self._ways.items()]:
+            if answer.isclosed() or not idle:
+                del self._ways[answer]
+                way.close()
+                answer.close()
 
 
 class _Body:
@@ -250,12 +256,16 @@ class Web:
         self.ways = _Ways(Server(url, connecting, pieces))
         self._passwords = requests.HTTPPasswordMgrWithPriorAuth()
         self._opener = requests.OpenerDirector()
+        self._cookies = requests.HTTPCookieProcessor()
         ways = (requests.ProxyHandler, requests.DataHandler, requests.UnknownHandler)
-        answers = (requests.HTTPCookieProcessor, requests.HTTPRedirectHandler)
-        errors = (requests.HTTPErrorProcessor, requests.HTTPDefaultErrorHandler)
+        answers = (
+            requests.HTTPRedirectHandler,
+            requests.HTTPErrorProcessor,
+            requests.HTTPDefaultErrorHandler,
+        )
         logins = (requests.HTTPBasicAuthHandler, requests.HTTPDigestAuthHandler)
-        handlers: list[requests.BaseHandler] = [kind() for kind in (*ways, *answers, *errors)]
-        for handler in (self.ways, *handlers, *(login(self._passwords) for login in logins)):
+        handlers: list[requests.BaseHandler] = [kind() for kind in (*ways, *answers)]
+        for handler in (self.ways, self._cookies, *handlers, *(login(self._passwords) for login in logins)):
             self._opener.add_handler(handler)
         pieces.close = self.ways.end
         self._first: BinaryIO | _Body | None = self._opened(plain_url(url), 0, None, piece=False)
@@ -303,6 +313,8 @@ class Web:
             self._passwords.add_password(None, place, name, password)
         path, query = quote(parts.path, _KEPT) or "/", quote(parts.query, _KEPT)
         clean = parts._replace(netloc=host, path=path, query=query, fragment="").geturl()
+        if len(self._cookies.cookiejar) > _MOST:
+            self._cookies.cookiejar.clear()
         request = requests.Request(clean, headers={"User-Agent": "ongebd", "Accept": "*/*"})
         if begin is not None:
             request.add_header("Range", f"bytes={begin}-{'' if end is None else end - 1}")
