@@ -121,6 +121,12 @@ def test_a_timeline_has_sound_if_the_source_has(tmp_path: Path, make_video: Any,
         assert [track.kind for track in timeline.tracks] == kinds
 
 
+def test_a_link_to_a_file_that_is_not_there_is_said(tmp_path: Path, capsys: Any):
+    for name in ("otio", "elan"):
+        converted(results(tmp_path, name="gone.mp4"), name)
+        assert "gone.mp4, to which the result points; add --video" in capsys.readouterr().err
+
+
 def test_pympi_reads_the_tier(tmp_path: Path):
     document = pympi.Elan.Eaf(str(converted(results(tmp_path), "elan")))
     assert list(document.get_tier_names()) == ["events"]
@@ -375,6 +381,6 @@ def rows_of_page() -> Iterator[list[str]]:
 
 
 def test_the_page_lists_every_format_with_its_ending():
-    listed = {cells[0].strip("`"): cells[1].split("`")[1] for cells in rows_of_page()}
+    listed = {cells[0].split("`")[1]: cells[1].split("`")[1] for cells in rows_of_page()}
     assert listed == {name: form.suffix for name, form in FORMATS.items()}
     assert all(format_of(f"talk{suffix}") == name for name, suffix in listed.items())

@@ -16,16 +16,16 @@ from ongebd.common.writing import MUXERS
 from ongebd.video import VideoReader
 from ongebd.video.cutting import copy, key_frames
 
-RATE, COUNT = 25, 150
-CUTS = [1.32, 3.4, 5.04]
+RATE, COUNT = 25, 100
+CUTS = [1.32, 2.04, 3.4]
 
 
 def film(path: Path, numbered: Any, make_video: Any, set_display_matrix: Any, kind: str) -> Path:
-    """Six seconds whose pictures carry their numbers, with a tone as long."""
+    """Four seconds whose pictures carry their numbers, with a tone as long."""
     pictures, how = numbered(COUNT), {"gop": 20, "offset": 0.0, "pix_fmt": "yuv420p"}
     pts = list(range(COUNT))
     if kind == "variable rate":
-        pts = [n if n < 50 else 50 + 2 * (n - 50) for n in pts]
+        pts = [n if n < 40 else 40 + 2 * (n - 40) for n in pts]
     if kind == "10 bit":
         how["pix_fmt"] = "yuv420p10le"
     if kind == "start offset":
@@ -56,20 +56,7 @@ def film(path: Path, numbered: Any, make_video: Any, set_display_matrix: Any, ki
     return path
 
 
-KINDS = [
-    "plain",
-    "silent",
-    "variable rate",
-    "rotated",
-    "10 bit",
-    "start offset",
-    "unicode",
-    "matroska",
-    "quicktime",
-]
-
-
-@pytest.fixture(params=KINDS)
+@pytest.fixture
 def source(
     request: Any, tmp_path: Path, make_numbered: Any, make_video: Any, set_display_matrix: Any
 ) -> Path:
@@ -93,7 +80,17 @@ def packets(path: Path, kind: str) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("exact", [False, True], ids=["copied", "encoded again"])
+@pytest.mark.parametrize(
+    ("source", "exact"),
+    [
+        *(
+            (kind, False)
+            for kind in ("silent", "variable rate", "rotated", "start offset", "unicode", "matroska")
+        ),
+        *((kind, True) for kind in ("variable rate", "rotated", "10 bit", "start offset")),
+    ],
+    indirect=["source"],
+)
 def test_the_parts_are_together_what_the_source_is(source: Path, exact: bool, read_number: Any):
     before, length, shape = pictures(source)
     assert len(before) == COUNT
@@ -126,14 +123,18 @@ def test_the_parts_are_together_what_the_source_is(source: Path, exact: bool, re
         }
 
 
-@pytest.mark.parametrize("suffix", [".mp4", ".mkv"])
+@pytest.mark.parametrize(
+    ("source", "suffix"),
+    [("variable rate", ".mp4"), ("start offset", ".mkv"), ("10 bit", ".mkv"), ("rotated", ".mov")],
+    indirect=["source"],
+)
 def test_a_copy_with_chapters_has_the_same_packets(source: Path, suffix: str):
     target = source.with_name(f"chapters{suffix}")
-    assert copy(str(source), target, MUXERS[suffix], lambda _: None, chapters=[(0, 1.32), (1.32, 6)]) == []
+    assert copy(str(source), target, MUXERS[suffix], lambda _: None, chapters=[(0, 1.32), (1.32, 4)]) == []
     _, length, shape = pictures(source)
     found = probe(target, "-show_chapters", "-show_streams")
     starts = [float(stream["start_time"]) for stream in found["streams"] if stream["codec_type"] == "video"]
-    for one, (start, end) in zip(found["chapters"], [(0, 1.32), (1.32, 6)], strict=True):
+    for one, (start, end) in zip(found["chapters"], [(0, 1.32), (1.32, 4)], strict=True):
         if start:  # the first one begins with the sound
             assert float(one["start_time"]) - starts[0] == pytest.approx(start, abs=0.0015)
         assert float(one["end_time"]) - starts[0] == pytest.approx(end, abs=0.0015)

@@ -69,6 +69,8 @@ def convert(
     protect_sources([target], [str(source), *(run.header.source for run in runs)], "TARGET")
     if target.exists() and not force:
         raise ConfigError(f"{printable(str(target))} is there already; name another, or add --force")
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
     with Progress(quiet=quiet) as progress:
         run = runs[0]
         if name == "chapters":
@@ -88,7 +90,7 @@ def convert(
         else:
             write_content(maker_of(form)(runs), target)
         for run in runs:
-            for warning in run.warnings:
+            for warning in dict.fromkeys(run.warnings):
                 progress.say(f"ongebd: {name_of(run)}: {warning}")
         boundaries = sum(len(run.boundaries) for run in runs)
         progress.summary(f"{counted(boundaries, 'boundary')} into {target}")

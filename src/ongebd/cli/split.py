@@ -104,7 +104,8 @@ def split(
             for _, picture in keyframes(partial(VideoReader, video), [around]):
                 with writing(image), write_whole(image) as part:
                     part.write_bytes(jpeg(picture, quality=2))
-        progress.summary(f"{spoken_name(video)}: {counted(len(files), 'part')} {how}, into {out}")
+        parts = f"{counted(len(segments), 'segment')} in {counted(len(files), 'part')}"
+        progress.summary(f"{spoken_name(video)}: {parts} {how}, into {out}")
     return 0
 
 

@@ -86,10 +86,10 @@ def _timeline(run: Recording, *, code: bool = False) -> tuple[Any, Fraction]:
         time = otio.opentime.RationalTime
         return otio.opentime.TimeRange(time(start, float(rate)), time(end - start, float(rate)))
 
-    name = printable(Path(public_name(source)).name)
+    name, address = printable(Path(public_name(source)).name), address_of(run)
     track = otio.schema.Track("V1", kind=otio.schema.TrackKind.Video)
     for number, (start, end) in enumerate(cuts, 1):
-        media = otio.schema.ExternalReference(address_of(source), span(0, cuts[-1][1]))
+        media = otio.schema.ExternalReference(address, span(0, cuts[-1][1]))
         media.name = name
         track.append(otio.schema.Clip(f"Event {number}", media, span(start, end)))
     timeline = otio.schema.Timeline(name, global_start_time=otio.opentime.RationalTime(0, float(rate)))

@@ -79,13 +79,12 @@ def elan(runs: Sequence[Recording]) -> str:
     """An ELAN annotation document, with a tier for each annotator; times in milliseconds."""
     if len(videos := _videos(runs)) > 1:
         raise ConfigError(f"an ELAN file holds one video, not {len(videos)}; convert them one by one")
-    source = runs[0].header.source
     root = ElementTree.Element("ANNOTATION_DOCUMENT", AUTHOR="ongebd", FORMAT="3.0", VERSION="3.0")
     root.set("{http://www.w3.org/2001/XMLSchema-instance}noNamespaceSchemaLocation", _SCHEMA)
     root.set("DATE", datetime.now(UTC).isoformat(timespec="seconds"))
     head = Element(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
-    Element(head, "MEDIA_DESCRIPTOR", MEDIA_URL=address_of(source), MIME_TYPE="video/*")
-    Element(head, "PROPERTY", NAME="made by").text = mark(source)
+    Element(head, "MEDIA_DESCRIPTOR", MEDIA_URL=address_of(runs[0]), MIME_TYPE="video/*")
+    Element(head, "PROPERTY", NAME="made by").text = mark(runs[0].header.source)
     order, count = Element(root, "TIME_ORDER"), 0
     for place, run in enumerate(runs, 1):
         name = "events" if len(runs) == 1 else f"annotator {place}"

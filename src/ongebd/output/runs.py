@@ -51,9 +51,15 @@ def name_of(run: Recording) -> str:
     return run.header.id or source_stem(run.header.source)
 
 
-def address_of(source: str) -> str:
-    """The URL of a source, without credentials."""
-    return public_name(source) if is_url(source) else Path(local_path(source)).absolute().as_uri()
+def address_of(run: Recording) -> str:
+    """The URL of a source, without credentials. A file that isn't there is said."""
+    source = run.header.source
+    if is_url(source):
+        return public_name(source)
+    path = Path(local_path(source)).absolute()
+    if not path.exists():
+        run.warnings.append(f"no file {path}, to which the result points; add --video to `ongebd convert`")
+    return path.as_uri()
 
 
 def only(runs: Sequence[Recording], source: Path) -> Recording:

@@ -73,6 +73,6 @@ def html(scene: Scene) -> str:
     found = f"{len(run.boundaries)} boundar{'y' if len(run.boundaries) == 1 else 'ies'}"
     facts = escaped(f"{found} in {spoken_time(run.duration)}, model {run.header.model}")
     facts += "" if run.complete else ", stopped early"
-    address, source = escape(address_of(run.header.source)), mark(run.header.source)
+    address, source = escape(address_of(run)), mark(run.header.source)
     texts = {"name": name, "facts": facts, "address": address, "mark": source, "legend": LEGEND}
     return _PAGE.format(**texts, rows="\n".join(rows), row=_ROW)
