@@ -166,7 +166,7 @@ class BatchedMemory:
         known = (self._ages >= seen[:, None].clamp_max(mo.RECENT)) & (self._ages <= seen[:, None])
         inside = known[:, None] & (self._ages <= self._spans)  # (B, 4, 385)
         nearest = torch.where(inside, distance, torch.inf).amin(-1)
-        usual = inside[:, list(mo.USUAL)]
+        usual = torch.stack([inside[:, place] for place in mo.USUAL], dim=1)  # a list can't be captured
         means = (distance * usual).sum(-1) / usual.sum(-1)
         return (torch.cat([nearest, means], dim=1) + float(mo.NEAR_FLOOR)).log(), recent[:, :-1]
 
