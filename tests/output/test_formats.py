@@ -262,6 +262,23 @@ def test_a_csv_of_pyscenedetect_may_begin_with_its_cuts(tmp_path: Path):
     assert list(read_labels(path).videos["out"].boundaries[0]) == list(before)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"data": {"u": "https://x/0a1b2c3d-v.mp4?k=1"}, "annotations": [{"result": [{"value": {}},'
+        ' {"value": {"ranges": [{"start": 1, "end": 50}, {"start": 76, "end": 100}]}}]}]}]',
+        '{"classes": [], "labels": {"v": [{"support": [1, 50]}, {"support": [76, 100]}]}}',
+    ],
+    ids=["Label Studio", "FiftyOne"],
+)
+def test_frames_become_seconds_by_the_rate_that_the_user_gives(tmp_path: Path, text: str):
+    (tmp_path / "a.json").write_text(text)
+    assert main(["convert", str(tmp_path / "a.json"), str(tmp_path / "b.json"), "--fps", "25"]) == 0
+    assert json.loads((tmp_path / "b.json").read_text()) == {
+        "v": {"duration": 4.0, "boundaries": [[2.0, 3.0]]}
+    }
+
+
 NOT_ITS = "not what its program writes"
 BOMB = '<!DOCTYPE a [<!ENTITY b "' + "x" * 99 + '">]><ANNOTATION_DOCUMENT>&b;</ANNOTATION_DOCUMENT>'
 EAF = (

@@ -40,14 +40,12 @@ def convert(
     Parameters
     ----------
     source
-        A .jsonl of `ongebd detect`, or a folder of them; or labels: .eaf, .json (ours, Label Studio's,
-        FiftyOne's), .csv (ours, PySceneDetect's), .pkl, .edl, .otio, .xml (Final Cut Pro 7), a video with
-        chapters, or a folder of such files.
+        A .jsonl of `ongebd detect`, or labels: .eaf, .json, .csv, .pkl, .edl, .otio, .xml, a video with
+        chapters; or a folder of such files.
     target
         The new file.
     format
-        Where the target's name doesn't say it: jsonl, csv, vtt, srt, ffmetadata, youtube, scenes, edl, otio,
-        fcpxml, fcp7, qp, elan, labelstudio, fiftyone, json, gebd, gebd-json, chapters.
+        Where the target's name doesn't say it, such as edl; docs/formats.md lists all.
     fps
         Frames a second, where neither the source nor --video says it.
     video

@@ -112,7 +112,7 @@ def _timeline(path: Path, data: bytes, rate: Fraction | None) -> Marked:
     adapter = {".edl": "cmx_3600", ".otio": "otio_json", ".xml": "fcp_xml"}[path.suffix.lower()]
     if adapter == "cmx_3600":
         said = re.search(r"^\* ongebd: .*; frame rate ([1-9]\d*(?:/[1-9]\d*)?)$", text, re.MULTILINE)
-        how = {"rate": float(_known(path, Fraction(said[1]) if said else rate))}
+        how = {"rate": _known(path, Fraction(said[1]) if said else rate)}
     elif adapter == "otio_json":
         parse_json(data, path)  # OpenTimelineIO's reader of JSON trusts its depth
     read = otio.adapters.read_from_string(text, adapter, **how)
@@ -164,12 +164,12 @@ def _seconds(path: Path, ranges: Sequence[Sequence[float]], rate: Any) -> Spans:
     return [((first - 1) / _known(path, rate), last / _known(path, rate)) for first, last in ranges]
 
 
-def _known(path: Path, rate: Any) -> Any:
+def _known(path: Path, rate: Any) -> float:
     if not rate:
         raise LabelError(
             f"{path}: counts frames, but doesn't say how many a second; `ongebd convert --fps RATE`"
         )
-    return rate
+    return float(rate)
 
 
 def _alone(path: Path, spans: Any) -> Marked:

@@ -80,13 +80,13 @@ def draw(scene: Scene) -> Figure:
         handles, labels = axes.get_legend_handles_labels()
         named |= {label: handle for handle, label in zip(handles, labels, strict=True) if label not in named}
     if named:
-        how: dict[str, Any] = {
+        where: dict[str, Any] = {
             "loc": "lower center",
             "bbox_to_anchor": (0.5, 0),
             "ncols": 5,
-            "frameon": False,
+            "fontsize": 12,
         }
-        figure.legend(handles=list(named.values()), labels=list(named), fontsize=12, columnspacing=1.6, **how)
+        figure.legend(**where, handles=list(named.values()), labels=list(named), frameon=False)
     _draw_title(figure, scene)
     return figure
 
