@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -89,15 +90,18 @@ class MqttSink(HubSink):
     def tidy(self) -> None:
         """Say that we are gone, and disconnect."""
         if self._there.is_set():
-            self._client.publish(f"{self._base}/status", "offline", 1, retain=True).wait_for_publish(1)
+            self._there.clear()
+            with suppress(ConnectionError):
+                self._send("status", "offline", 1)
         self._client.disconnect()  # its thread ends
 
-    def _send(self, topic: str, content: str | bytes) -> None:
+    def _send(self, topic: str, content: str | bytes, seconds: float = _SECONDS) -> None:
         message = self._client.publish(f"{self._base}/{topic}", content, 1, retain=True)
-        if message.rc == 0:
-            message.wait_for_publish(_SECONDS)
-        if message.rc or not message.is_published():
-            raise ConnectionError(f"{self._name}: {self._why}")
+        with suppress(RuntimeError, ValueError):  # the connection is lost, or was lost meanwhile
+            message.wait_for_publish(seconds)
+            if message.is_published():
+                return
+        raise ConnectionError(f"{self._name}: {self._why}")
 
     # The client's thread calls these.
 
