@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, NamedTuple
@@ -74,17 +75,20 @@ class Boundary:
     kind: Kind | None = field(default=None, repr=False, compare=False)
 
 
+AGO = (1, 2, 3, 4, 6, 8, 12, 16, 24, 36)
+
+
 class Signs(NamedTuple):
     """What a method says of a frame beside its score.
 
     Attributes:
         cut: Whether a new shot begins with it.
-        change: The error against a second ago; None if the method can't tell.
+        ago: The errors against earlier frames, `AGO` frames ago; nothing if the method can't tell.
         contrast: 1 − cos of the mean features of the last half second and the one before.
     """
 
     cut: bool = False
-    change: float | None = None
+    ago: Sequence[float] = ()
     contrast: float = 0.0
 
 

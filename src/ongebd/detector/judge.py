@@ -13,7 +13,7 @@ from math import inf
 from typing import NamedTuple, Protocol, Self
 
 from ongebd.estimator.discriminator import BoundaryDiscriminator
-from ongebd.types import Boundary, Decision, Kind, Signs
+from ongebd.types import AGO, Boundary, Decision, Kind, Signs
 
 OBD, THRESHOLD, HYSTERESIS = "obd", "threshold", "hysteresis"
 """The names of the heads; `obd` is the paper's, `BoundaryDiscriminator`."""
@@ -75,8 +75,8 @@ PEAK_SECONDS = 1.0
 """So long after its onset a boundary is measured. A run whose onset is its centre may be told so late."""
 CONTRAST_SECONDS = 0.5
 """So long after an onset the means before and after it meet there."""
-BACK = 0.1
-"""The error between features one second apart, up to which the old picture is back."""
+BACK, BACK_FRAMES = 0.8, 8
+"""The old picture is back where its error is below that share of the cut's, so many frames from it on."""
 GRADUAL = 0.2
 """The error between features one second apart, above which the picture has changed."""
 
@@ -178,8 +178,8 @@ class BoundaryRuns:
         self._run: _Run | None = None
         self._latest = 0.0  # when the last verdict was known
         self._cut = -inf  # time of the last one
-        self._flash = -inf  # time of the last cut before which there was none for long
-        self._back = False  # whether the old picture came back soon after it
+        self._flash = -inf  # time of the last cut that may have been a flash
+        self._since, self._jump = 0, 0.0  # frames since then, and the error there
         self._open: list[_Run] = []  # boundaries whose peak and kind aren't known yet
         self.closed: list[Boundary] = []
 
@@ -199,8 +199,8 @@ class BoundaryRuns:
         found: list[Boundary] = []
         told = False
         if signs.cut and time - self._cut >= SHOT_SECONDS:
-            if time - self._cut > PEAK_SECONDS + CUT_SECONDS:
-                self._flash, self._back = time, False
+            if time - self._flash >= CUT_SECONDS:
+                self._flash, self._since, self._jump = time, 0, signs.ago[0] if signs.ago else 0.0
             run, self._cut = self._run, time
             found += self._end()
             if self.max_run > 0 or run is None or not self._just_begun(run, time):
@@ -249,31 +249,32 @@ class BoundaryRuns:
     def _measure(self, time: float, z: float, signs: Signs) -> None:
         """Measure the run and the boundaries that are on; peak and change only until the next boundary.
 
-        A cut after which the old picture soon returns was a flash: of a flat picture nothing else shows it.
+        A cut after which the old picture soon returns was a flash, or something passed the camera.
         """
-        change = signs.change
-        self._back |= change is not None and change < BACK and time - self._flash < CUT_SECONDS
+        errors = dict(zip(AGO, signs.ago, strict=False))
+        self._since += 1
+        back = 1 < self._since <= BACK_FRAMES and errors.get(self._since, inf) < BACK * self._jump
         for run in [*self._open, *([self._run] if self._run else [])]:
+            if back and run.onset > self._flash - SHOT_SECONDS:
+                run.kind = "event"
             if time - run.onset < CONTRAST_SECONDS:
                 run.contrast = signs.contrast
             if run is self._run or run is self._open[-1]:
                 if time - run.onset < PEAK_SECONDS:
                     run.peak = max(run.peak, z)
-                if change is not None:
-                    run.change = max(run.change or 0.0, change if time - self._cut > PEAK_SECONDS else 0.0)
+                if signs.ago:
+                    change = errors[24] if time - self._cut > PEAK_SECONDS else 0.0
+                    run.change = max(run.change or 0.0, change)
         self._close(time)
 
     def _close(self, time: float) -> None:
         """Close the boundaries that are a second old."""
         while self._open and time - self._open[0].onset >= PEAK_SECONDS:
             run = self._open.pop(0)
-            kind = run.kind
-            if kind == "cut" and self._back and run.onset - self._flash < CUT_SECONDS:
-                kind = "event"
-            if kind is None and run.change is not None:
-                kind = "gradual" if run.change > GRADUAL else "event"
+            if run.kind is None and run.change is not None:
+                run.kind = "gradual" if run.change > GRADUAL else "event"
             assert run.boundary is not None
-            self.closed.append(replace(run.boundary, peak=run.peak + run.contrast, kind=kind))
+            self.closed.append(replace(run.boundary, peak=run.peak + run.contrast, kind=run.kind))
 
     def _just_begun(self, run: _Run, time: float) -> bool:
         """Whether a run began with the blend of two shots before a cut."""
@@ -376,10 +377,9 @@ class Judge:
     def hold(self, time: float, score: float | None, signs: Signs, now: float) -> None:
         """The last frame, shown at `time`, stays: as `take`, but there is no decision on it again.
 
-        A boundary that begins here begins with the frame. It is known at `now`. Cut and change are known of
-        the frame already.
+        A boundary that begins here begins with the frame. It is known at `now`.
         """
-        self._wait(_Waiting(_HELD, time, Signs(contrast=signs.contrast)), score, now)
+        self._wait(_Waiting(_HELD, time, signs._replace(cut=False)), score, now)
 
     def drain(self) -> list[Decision]:
         """The decisions on the frames that still wait: no frames follow them in this epoch."""

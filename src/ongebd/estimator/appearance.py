@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.types import Feature
+from ongebd.types import AGO, Feature
 
 Window = tuple[int, int]
 """Its newest frame, counted back from the present one (0), and its length, in frames."""
 
 NOW: Window = (0, 1)
-HORIZONS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 36)
+HORIZONS = AGO
 SMOOTHED = (2, 4, 8, 12)
 SHORT_AND_LONG = ((1, 4), (2, 8), (4, 8), (4, 16), (8, 16), (8, 32), (12, 24), (12, 48))
 NOVELTY = (4, 8, 12, 20)

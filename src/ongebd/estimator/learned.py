@@ -19,7 +19,7 @@ from ongebd.backbones.pipeline import Glance
 from ongebd.errors import ConfigError, os_errors
 from ongebd.estimator.cues import INPUTS, LUMA_DIM, Context, CueStream
 from ongebd.estimator.forest import Forest
-from ongebd.types import Feature, Signs
+from ongebd.types import AGO, Feature, Signs
 
 FORMAT = 2
 STILL, SAME, QUIET = 12, 1e-4, 0.01
@@ -31,8 +31,8 @@ FLAT, BRIGHTER = 4.0, 20.0
 JUMP = 2.5
 """The least score of a change, where a still or flat picture gives the trees too little to see: times how far
 the frame is from the last one."""
-CHANGE = CueStream.names.index("to 24 ago")
-"""The cue that says whether the picture is another one than a second ago."""
+ERRORS = slice(len(AGO))
+"""The cues that are errors against earlier frames, as in `Signs`."""
 CONTRAST = CueStream.names.index("mean of 12 to 12 ago")
 COLD = 8
 """The first frames of a stream have no score: what is usual in it is not known yet."""
@@ -153,7 +153,7 @@ class LearnedScorer:
         time of the one before it is that one, which stays.
         """
         cues = self._cues.update(self._glance.counted(feature, time))
-        self.signs = Signs(self._cues.cut, float(cues[CHANGE]), 2 * float(cues[CONTRAST]))
+        self.signs = Signs(self._cues.cut, cues[ERRORS].tolist(), 2 * float(cues[CONTRAST]))
         least = JUMP * self._jump(float(cues[0]), feature[-LUMA_DIM:], repeated=time == self._time)
         self._time = time
         inputs = self._context.update(cues)

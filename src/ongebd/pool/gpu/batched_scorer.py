@@ -50,7 +50,7 @@ class BatchedScorer:
             time: Of this one, in seconds, (B,), float64.
 
         Returns:
-            The scores, (B,), or with those columns, (B, 4), any float type; whether each frame has one, (B,),
+            The scores, (B,), or (B, 13) with those columns, any float type; whether each frame has one, (B,),
             bool; and the new state.
         """
         raise NotImplementedError

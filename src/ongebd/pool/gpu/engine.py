@@ -25,6 +25,7 @@ from ongebd.backbones import Backbone
 from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows
 from ongebd.pool.gpu.cuda import captured, new_event, new_stream, tuned
 from ongebd.pool.gpu.discriminator import SETTINGS, judge
+from ongebd.types import AGO
 
 CONTROL = ("slot", "forced", "time", *SETTINGS)
 """What the device reads for each row of a step, float64; `forced` starts a new epoch."""
@@ -109,7 +110,7 @@ class Engine:
         self.spare = slots  # the slot of rows that only fill a bucket
         self._network, self._scorer = network, scorer
         most = self.buckets[-1]
-        columns = len(VERDICT) + 3 * scorer.cuts
+        columns = len(VERDICT) + (len(AGO) + 2) * scorer.cuts
         self.state = SlotState.new(scorer, slots + 1, delta, device)
         control_bytes, picture_bytes = most * len(CONTROL) * 8, 3 * backbone.input_size**2
         self.uploaded = torch.zeros(control_bytes + most * picture_bytes, dtype=torch.uint8, device=device)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ongebd.estimator.cues import LUMA_DIM, CueStream
 from ongebd.estimator.forest import Forest
-from ongebd.estimator.learned import CHANGE, COLD, CONTRAST, LearnedModel
+from ongebd.estimator.learned import COLD, CONTRAST, ERRORS, LearnedModel
 from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows, Scored
 from ongebd.pool.gpu.cues import (
     BatchedAppearance,
@@ -49,13 +49,13 @@ class BatchedLearned(BatchedScorer):
         self.empty = tuple(row for part in parts for row in part.empty)
 
     def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor, time: Tensor) -> Scored:
-        """The score and the `Signs`, (B, 4), float64."""
+        """The score and the `Signs`, (B, 13), float64."""
         features, looked = self._glance.step(features, state[-2:], seen, time)
         inputs, after = self.inputs(features, state, seen)
         cut, cuts = self._cuts.step(after[1], features[:, self._network_dim :], state[7:-2], seen)
-        signs = [cut.double(), inputs[:, CHANGE].double(), 2 * inputs[:, CONTRAST].double()]
-        scores = [self._forest.scores(inputs), *signs]
-        return torch.stack(scores, dim=1), seen >= COLD, after + cuts + looked
+        signs = torch.cat([cut[:, None], inputs[:, ERRORS], 2 * inputs[:, CONTRAST, None]], dim=1)
+        scores = torch.cat([self._forest.scores(inputs)[:, None], signs.double()], dim=1)
+        return scores, seen >= COLD, after + cuts + looked
 
     def inputs(self, features: Tensor, state: Rows, seen: Tensor) -> tuple[Tensor, Rows]:
         """What the trees look at, (B, inputs), float32, and the new state but that of the cuts."""

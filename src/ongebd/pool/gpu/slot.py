@@ -12,7 +12,7 @@ from ongebd.detector.judge import OBD, Judge, ThresholdHead
 from ongebd.errors import FeatureError
 from ongebd.pool.gpu.batched_scorer import BatchedScorer
 from ongebd.pool.gpu.discriminator import SETTINGS
-from ongebd.pool.gpu.engine import FEATURE_BROKEN, FEATURE_ZERO, SCORE_BROKEN
+from ongebd.pool.gpu.engine import FEATURE_BROKEN, FEATURE_ZERO, SCORE_BROKEN, VERDICT
 from ongebd.types import Boundary, Decision, Signs
 
 Verdict = list[float]
@@ -108,10 +108,10 @@ class DeviceSlot(Judge):
             raise FeatureError(f"frame {self.frames} at {time:.3f} s: {_BROKEN[int(fault)]}")
         if restarted:
             self.break_off()
-        signs = Signs(verdict[-3] > 0, *verdict[-2:]) if self._cuts else Signs()
+        cut, *ago, contrast = verdict[len(VERDICT) :] if self._cuts else (0.0, 0.0)
         if known and self._device_head is not None:
             self._device_head.read(verdict)
-        return self.take(time, error if known else None, signs)
+        return self.take(time, error if known else None, Signs(cut > 0, ago, contrast))
 
     def new_epoch(self) -> Boundary | None:
         """See `OnlineDetector.new_epoch`."""
