@@ -158,7 +158,7 @@ export class Incidents {
     let shown = button.querySelector("img, .blank");
     const renewed = !shown || (shown.dataset.peak !== String(one.peak) && !one.ended) || (one.picture && !shown.src);
     if (renewed) {
-      shown = one.picture ? make("img") : make("span", "no picture yet", "blank");
+      shown = one.picture ? make("img") : make("span", one.ended ? "no picture" : "no picture yet", "blank");
       if (one.picture) {
         Object.assign(shown, { loading: "lazy", decoding: "async", alt: "", src: `${file(one, "best")}?peak=${one.peak}` });
         shown.addEventListener("error", () => shown.replaceWith(make("span", "not kept", "blank")));
