@@ -374,6 +374,15 @@ def test_nothing_is_overwritten_without_force(tmp_path: Path, capsys: Any):
     assert "is the source" in said[1]
 
 
+@pytest.mark.parametrize("long", ["source", "target"])
+def test_a_name_that_is_too_long_is_one_line(tmp_path: Path, long: str, capsys: Any):
+    path, name = results(tmp_path), "x" * 300
+    names = [f"{name}.jsonl", "a.vtt"] if long == "source" else [str(path), f"{tmp_path}/{name}.vtt"]
+    assert main(["convert", *names]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "File name too long" in line
+
+
 def test_a_part_of_a_video_begins_where_detection_began(tmp_path: Path):
     path = results(tmp_path)
     path.write_text(path.read_text("utf-8").replace('"settings": {}', '"settings": {"start": 1.0}'), "utf-8")

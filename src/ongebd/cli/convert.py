@@ -65,9 +65,9 @@ def convert(
     if not form.many:
         runs = [only(runs, source)]
     protect_sources([target], [str(source), *(run.header.source for run in runs)], "TARGET")
-    if target.exists() and not force:
-        raise ConfigError(f"{printable(str(target))} is there already; name another, or add --force")
     with writing(target):
+        if target.exists() and not force:
+            raise ConfigError(f"{printable(str(target))} is there already; name another, or add --force")
         target.parent.mkdir(parents=True, exist_ok=True)
     with Progress(quiet=quiet) as progress:
         run = runs[0]

@@ -127,7 +127,7 @@ def _make_room(files: Sequence[Path], read: Sequence[str], *, force: bool) -> No
         raise ConfigError("--name gives two parts one name; add $SCENE_NUMBER to it")
     protect_sources(files, read)
     for file in files:
-        if file.exists() and not force:
-            raise ConfigError(f"{printable(str(file))} is there already; write elsewhere, or add --force")
         with writing(file):
+            if file.exists() and not force:
+                raise ConfigError(f"{printable(str(file))} is there already; write elsewhere, or add --force")
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -32,7 +32,7 @@ from ongebd.data.label_dicts import FRAMES, KINDS, OFFICIAL, OWN, TIMES, from_di
 from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.numbers import kind, parse_number
 from ongebd.data.restricted_pickle import read_pickle
-from ongebd.errors import LabelError
+from ongebd.errors import LabelError, os_errors
 
 Dataset = Literal["auto", "kinetics-gebd", "tapos", "inria", "custom"]
 
@@ -55,7 +55,8 @@ def read_labels(path: Path | str, dataset: Dataset = "auto", fps: Fraction | Non
         LabelError: The file can't be read or trusted; the message says what is wrong and where.
     """
     path = Path(path)
-    labels = (_from_folder if path.is_dir() else _from_file)(path, dataset, fps)
+    with os_errors(path, "check the path", LabelError):
+        labels = (_from_folder if path.is_dir() else _from_file)(path, dataset, fps)
     return labels if dataset == "auto" else replace(labels, dataset=dataset)
 
 

@@ -12,7 +12,7 @@ from ongebd.common.text import public_name
 from ongebd.data.label_set import VideoLabels
 from ongebd.data.labels import read_labels
 from ongebd.data.numbers import number
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, LabelError, os_errors
 from ongebd.output.files import source_stem
 from ongebd.output.formats import FORMATS
 from ongebd.output.jsonl import Recording, read_jsonl
@@ -33,7 +33,8 @@ def read_runs(source: Path, fps: Fraction | None = None, video: str | None = Non
         with VideoReader(video) as reader:
             about = {"source": video, "width": reader.width, "height": reader.height}
             fps = fps or reader.rate
-    files = sorted(source.glob("*.jsonl")) if source.is_dir() else [source]
+    with os_errors(source, "check the path", LabelError):
+        files = sorted(source.glob("*.jsonl")) if source.is_dir() else [source]
     if files and files[0].suffix.lower() == ".jsonl":
         runs = [_checked(read_jsonl(file), str(file)) for file in files]
     else:
