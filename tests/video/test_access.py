@@ -131,6 +131,18 @@ def test_a_playlist_reaches_no_other_folder_and_no_network(folder: Path, server:
     assert server.seen == []
 
 
+@pytest.mark.parametrize("piece", ["gone.ts", "/etc/hostname.ts", "httpproxy://127.0.0.1/x.ts"])
+def test_a_playlist_of_very_many_missing_pieces_is_left_soon(
+    folder: Path, server: Server, capfd: pytest.CaptureFixture[str], piece: str
+) -> None:
+    (folder / "list.m3u8").write_text(PLAYLIST.format(f"{piece}\n#EXTINF:9,\n" * 50_000))
+    for source in (folder / "list.m3u8", server.url("list.m3u8")):
+        with pytest.raises(SourceError, match=r"(missing: |may not open ).*(99 more)?"):
+            frames(source)
+    assert len(server.seen) < 110
+    assert capfd.readouterr().err == ""
+
+
 def test_a_web_playlist_reaches_its_own_server_only(folder: Path, server: Server, other: Server) -> None:
     (folder / "own.m3u8").write_text(PLAYLIST.format("video.ts"))
     assert frames(server.url("own.m3u8")) == 10

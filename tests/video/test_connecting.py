@@ -120,7 +120,7 @@ def test_a_camera_whose_driver_hangs_is_left(make_video, make_scene, tmp_path, m
         with VideoReader("camera:0", connecting=connecting) as video:
             frames = list(video)
             assert (len(frames) >= 50, video.broken is not None) == (True, True)
-    assert 0.4 < time.monotonic() - began < 1.5
+    assert 0.4 < time.monotonic() - began < 5
     over.set()
     if at == "opening":
         sender.start()  # lets FFmpeg go
@@ -141,7 +141,8 @@ def test_a_pipe_is_waited_for_until_the_time_out():
         assert 0.2 < time.monotonic() - began < 2
         stop = threading.Event()
         timer = in_a_moment(stop, 0.1)
-        assert PipeEnd(read, Connecting(read_timeout=30, stop=stop)).read(10) == b""
+        with pytest.raises(OSError, match="it was stopped"):
+            PipeEnd(read, Connecting(read_timeout=30, stop=stop)).read(10)
         timer.join()
         os.close(write)
         assert end.read(10) == b""

@@ -331,7 +331,7 @@ def test_a_server_that_falls_silent_is_left_when_told_to_stop(
             list(video)
     except SourceError:
         pass
-    assert 0.3 < time.monotonic() - began < 1.6
+    assert 0.3 < time.monotonic() - began < 5
     over.set()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 from collections import deque
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import unquote, urlsplit
 
 from ongebd.errors import SourceError
+from ongebd.video.connecting import give_up
 
 if TYPE_CHECKING:
     from ongebd.video.connecting import PipeEnd
@@ -88,6 +90,9 @@ def plain_url(url: str) -> str:
     return url.removeprefix(INSECURE)
 
 
+_MOST: Final = 100
+
+
 @dataclass(slots=True)
 class Pieces:
     """What happened to the pieces of a source: those that a playlist names, or the bytes of a pipe.
@@ -100,11 +105,17 @@ class Pieces:
         close: Ends the connections to a web server.
     """
 
-    refused: deque[str] = field(default_factory=partial(deque, maxlen=100))
-    missing: deque[str] = field(default_factory=partial(deque, maxlen=100))
+    refused: deque[str] = field(default_factory=partial(deque, maxlen=_MOST))
+    missing: deque[str] = field(default_factory=partial(deque, maxlen=_MOST))
     cut_off: bool = False
     pipe: PipeEnd | None = None
     close: Callable[[], None] | None = None
+
+    def check(self) -> None:
+        """End reading after a hundred of them: a playlist may name millions."""
+        if max(len(self.refused), len(self.missing)) == _MOST:
+            give_up()
+            raise OSError(errno.EIO, "too many pieces of the playlist are missing")
 
 
 _END_MARK: Final = b"#EXT-X-ENDLIST"
@@ -124,24 +135,26 @@ class PlaylistFolder:
         """Open what FFmpeg asks for, without an exception: PyAV would print it."""
         name = url.removeprefix("crypto:").removeprefix("crypto+")
         if name != url or ("://" in name and not name.startswith("file://")):
-            self._pieces.refused.append(name)
-            return io.BytesIO()
+            return self._without(self._pieces.refused, name)
         try:
             path = Path(unquote(urlsplit(name).path) if "://" in name else name.removeprefix("file:"))
             if self._folder not in path.resolve().parents:
-                self._pieces.refused.append(str(path))
-                return io.BytesIO()
+                return self._without(self._pieces.refused, str(path))
             file = _Piece(io.FileIO(path))
             if not file.peek(7).startswith(b"#EXTM3U"):
                 return file
             with file:
                 text = file.read().decode(errors="replace").encode()  # PyAV takes no other names
         except (OSError, RuntimeError, ValueError):
-            self._pieces.missing.append(Path(name).name)
-            return io.BytesIO()
+            return self._without(self._pieces.missing, Path(name).name)
         ended = any(line.startswith(_END_MARK) for line in text.splitlines())
         self._pieces.cut_off |= b"#EXTINF" in text and not ended
         return io.BytesIO(b"%s\n%s\n" % (text, _END_MARK))
+
+    def _without(self, names: deque[str], name: str) -> BinaryIO:
+        names.append(name)
+        self._pieces.check()
+        return io.BytesIO()
 
 
 class _Piece(io.BufferedReader):

@@ -82,12 +82,13 @@ class Connecting:
 
 
 def turns(connecting: Connecting, seconds: float) -> Iterator[None]:
-    """The turns of a wait: until this thread must stop; or a TimeoutError once that took too long."""
+    """The turns of a wait. Once this thread must stop, or waited too long, an OSError says so."""
     until = min(time.monotonic() + seconds, getattr(_here, "until", inf))
     while not (connecting.stopped or getattr(_here, "heard", None)):
-        yield
         if time.monotonic() > until:
             raise TimeoutError(f"no data for {seconds:g} s")
+        yield
+    raise OSError(errno.ECANCELED, "it was stopped")
 
 
 def aside(work: Callable[[], T], connecting: Connecting, seconds: float | None = None) -> T:
@@ -113,7 +114,7 @@ def aside(work: Callable[[], T], connecting: Connecting, seconds: float | None =
             raise problems[0]
         if done:
             return done[0]
-    raise OSError(errno.ECANCELED, "it was stopped")
+    raise AssertionError  # the turns have no other end
 
 
 class PipeEnd:
@@ -137,13 +138,13 @@ class PipeEnd:
             os.close(self._descriptor)
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes; none at the end or after a stop. A TimeoutError if they don't come in time."""
+        """Up to `size` bytes; none at the end. An OSError if they don't come in time, and after a stop."""
         for _ in turns(self._connecting, self._connecting.read_timeout if self._connecting.live else inf):
             if select.select([self._descriptor], [], [], SLICE)[0]:
                 data = os.read(self._descriptor, size)
                 self.count += len(data)
                 return data
-        return b""
+        raise AssertionError
 
 
 class Rest:
@@ -189,6 +190,11 @@ class _Clock:
         if stopped or now > getattr(_here, "until", inf):
             _here.ahead = getattr(_here, "ahead", 0.0) + 2 * _LONGEST
         return now + float(getattr(_here, "ahead", 0.0))
+
+
+def give_up() -> None:
+    """What this thread opens or reads times out, until the end of the block below."""
+    _here.until = 0.0
 
 
 @contextmanager

@@ -202,7 +202,8 @@ def open_container(
     # With "file:" in front, a colon in the name doesn't look like a protocol.
     if path.lower().endswith(PLAYLISTS):
         folder = PlaylistFolder(path, pieces)
-        return _open(f"file:{path}", source, connecting, options=WEB_OPTIONS, folder=folder, pieces=pieces)
+        how: dict[str, Any] = {"options": WEB_OPTIONS, "timeout": (1e6, 1e6)}  # so that it can be ended
+        return _open(f"file:{path}", source, connecting, folder=folder, pieces=pieces, **how)
     return _open(f"file:{path}", source, connecting, options=DATA_OPTIONS)
 
 

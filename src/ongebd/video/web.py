@@ -20,6 +20,7 @@ import threading
 import urllib.request as requests
 from contextlib import suppress
 from functools import cached_property
+from math import inf
 from typing import Any, BinaryIO, cast
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
@@ -33,7 +34,7 @@ _HOLD_IPV4 = [ipaddress.ip_network(one) for one in ("::/96", "::ffff:0:0:0/96", 
 _SITE = ipaddress.ip_network("fec0::/10")
 _PORTS = {"http": 80, "https": 443, "rtsp": 554, "rtsps": 322}
 _SKIPPED = 1 << 18  # bytes that are sooner read than asked for again
-_WHOLE = 1 << 26  # the most bytes of a playlist or an encrypted piece
+_WHOLE = 1 << 24  # the most bytes of a playlist or an encrypted piece
 _STEP = 1 << 16
 _MOST = 64  # idle connections, and cookies
 _NAMES = re.compile(r'(?m)^(?!#)\S.*$|(?<=URI=")[^"\n]+')
@@ -59,7 +60,7 @@ class _Socket(socket.socket):
         for _ in turns(self.connecting, self.connecting.read_timeout):
             with suppress(TimeoutError):
                 return super().recv_into(*args, **named)
-        raise OSError(errno.ECANCELED, "it was stopped")
+        raise AssertionError  # the turns have no other end
 
 
 class _SafeSocket(_Socket, ssl.SSLSocket):
@@ -252,7 +253,7 @@ class Web:
     """
 
     def __init__(self, url: str, connecting: Connecting, pieces: Pieces) -> None:
-        self._pieces = pieces
+        self._connecting, self._pieces = connecting, pieces
         self.ways = _Ways(Server(url, connecting, pieces))
         self._passwords = requests.HTTPPasswordMgrWithPriorAuth()
         self._opener = requests.OpenerDirector()
@@ -272,7 +273,8 @@ class Web:
         self.is_playlist = isinstance(self._first, io.BytesIO)
 
     def __call__(self, url: str, flags: int, options: dict[str, str]) -> BinaryIO | _Body:
-        """Open what FFmpeg asks for, without an exception: PyAV would print it."""
+        """Open what FFmpeg asks for, without an exception: PyAV would print the second one."""
+        next(turns(self._connecting, inf))
         first, self._first = self._first, None
         if first is not None:
             return first
@@ -288,17 +290,20 @@ class Web:
         """Note that a piece didn't come; an empty one instead."""
         if not isinstance(problem, PermissionError):  # which was noted
             self._pieces.missing.append(f"{url} ({getattr(problem, 'strerror', None) or problem})")
+        self._pieces.check()
         return io.BytesIO()
 
     def _opened(self, url: str, begin: int | None, end: int | None, *, piece: bool) -> BinaryIO | _Body:
-        """A file; a playlist with whole addresses, because FFmpeg wouldn't know that it was redirected."""
+        """A file; a redirected playlist with whole addresses, because FFmpeg doesn't know of that."""
         if url.startswith("data:"):
             return io.BytesIO(self._opener.open(url).read())
         body = _Body(self, url, begin, end, piece)
         if not body.begins.startswith(b"#EXTM3U"):
             return body
         text = _all_of(body).decode(errors="replace")
-        return io.BytesIO(_NAMES.sub(lambda name: urljoin(body.url, name[0].strip()), text).encode())
+        if body.url != _plain(url):
+            text = _NAMES.sub(lambda name: urljoin(body.url, name[0].strip()), text)
+        return io.BytesIO(text.encode())
 
     def ask(self, url: str, begin: int | None, end: int | None) -> http.client.HTTPResponse:
         """Ask for a file or for some of its bytes, also where the server sends us for it."""
@@ -311,11 +316,9 @@ class Web:
         if user and self._passwords.find_user_password(None, place) == (None, None):
             name, _, password = map(unquote, user.partition(":"))
             self._passwords.add_password(None, place, name, password)
-        path, query = quote(parts.path, _KEPT) or "/", quote(parts.query, _KEPT)
-        clean = parts._replace(netloc=host, path=path, query=query, fragment="").geturl()
         if len(self._cookies.cookiejar) > _MOST:
             self._cookies.cookiejar.clear()
-        request = requests.Request(clean, headers={"User-Agent": "ongebd", "Accept": "*/*"})
+        request = requests.Request(_plain(url), headers={"User-Agent": "ongebd", "Accept": "*/*"})
         if begin is not None:
             request.add_header("Range", f"bytes={begin}-{'' if end is None else end - 1}")
         try:
@@ -324,6 +327,13 @@ class Web:
             raise
         except (http.client.HTTPException, ValueError):
             raise OSError(errno.EIO, "the server doesn't answer as it should") from None
+
+
+def _plain(url: str) -> str:
+    """A URL as a server takes it."""
+    parts = urlsplit(url)
+    host, path, query = parts.netloc.rpartition("@")[2], quote(parts.path, _KEPT), quote(parts.query, _KEPT)
+    return parts._replace(netloc=host, path=path or "/", query=query, fragment="").geturl()
 
 
 def _all_of(file: BinaryIO | _Body) -> bytes:
