@@ -71,6 +71,13 @@ def test_a_part_of_a_video_is_split_without_what_lies_around_it(video: Path):
     assert [frames(path) for path in sorted(out.iterdir())] == [12, 9, 41, 10]
 
 
+def test_boundaries_within_a_frame_are_one_cut(video: Path, monkeypatch: Any):
+    monkeypatch.setattr(f"{__name__}.TIMES", [1.0, 1.001, 1.002, 3.0])
+    out = video.parent / "parts"
+    assert main(["split", str(video), str(found(video)), "--out", str(out), "--exact", "-q"]) == 0
+    assert [frames(path) for path in sorted(out.iterdir())] == [25, 50, 25]
+
+
 @pytest.mark.parametrize("form", ["edl", "scenes"])
 def test_lists_of_other_programs_say_where_to_cut_too(video: Path, results: Path, form: str):
     cuts = video.with_name(f"cuts.{'csv' if form == 'scenes' else form}")

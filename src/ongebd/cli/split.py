@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -74,14 +75,14 @@ def split(
     if edges and run.header.settings.get("end") is None:
         edges[-1] = length + 1  # nothing at the end is lost to rounding
     with Progress(quiet=quiet) as progress:
-        how = "encoded again"
-        if not exact:
-            keys = key_frames(path, lambda at: progress.show("looking for key frames", at, length))
-            ends = [*map(float, keys), length + 1]
-            near = [min(ends, key=lambda key, edge=edge: abs(key - edge)) for edge in edges]  # type: ignore[misc]
-            moved = max(abs(one - edge) for one, edge in zip(near, edges, strict=True))
-            how = f"copied, at key frames up to {moved:.3f} s from the boundaries (--exact cuts at these)"
-            edges = sorted(set(near))
+        keys = key_frames(path, lambda at: progress.show("looking for frames", at, length), exact=exact)
+        ends = [*map(float, keys), length + 1]
+        places = (max(0, bisect(ends, edge) - 1) for edge in edges)
+        nearby = [ends[place : place + 2] for place in places]
+        near = [min(two, key=lambda one: abs(one - edge)) for two, edge in zip(nearby, edges, strict=True)]
+        moved = max((abs(one - edge) for one, edge in zip(near, edges, strict=True)), default=0)
+        how = f"copied, at key frames up to {moved:.3f} s from the boundaries (--exact cuts at these)"
+        how, edges = "encoded again" if exact else how, sorted(set(near))
         pairs = list(pairwise(edges))
         if not pairs:
             raise ConfigError(f"{results}: has no segment, or none with a key frame; is it the right file?")

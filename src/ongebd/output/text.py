@@ -174,11 +174,6 @@ class SegmentWriter(Writer):
 
     They follow each other without gap or overlap. A boundary that is not after the previous one (the source's
     clock stepped back, or both fall into one tick) starts none.
-
-    Args:
-        name: Of a format in `ROWS`.
-        target: Where to write.
-        header: Of the run.
     """
 
     def __init__(self, name: str, target: Target, header: RunHeader) -> None:

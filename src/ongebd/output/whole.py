@@ -29,13 +29,8 @@ class Scene(NamedTuple):
 class WholeWriter(Writer):
     """Collects a run and writes it when closed. The file appears whole or not at all.
 
-    That of an earlier run is removed at once. Memory is bounded, however long the video is.
-
-    Args:
-        make: Gives the content, of the run in a list or, with `pictures`, of a `Scene`.
-        target: Where to write.
-        header: Of the run.
-        pictures: Whether to collect the curve and pictures too.
+    That of an earlier run is removed at once. Memory is bounded, however long the video is. `make` gives the
+    content, of the run in a list or, with `pictures`, of a `Scene`.
     """
 
     def __init__(

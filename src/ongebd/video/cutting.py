@@ -26,11 +26,11 @@ _SLACK = Fraction(1, 2000)  # seconds: edges were rounded
 _COLOURS = ("color_range", "color_primaries", "color_trc", "colorspace")
 
 
-def key_frames(source: str, show: Show) -> list[Fraction]:
-    """When the key frames are shown at which a video can be cut without encoding it again.
+def key_frames(source: str, show: Show, *, exact: bool = False) -> list[Fraction]:
+    """When the frames are shown at which a video can be cut, in seconds since the first frame.
 
-    That are those which no picture refers across: all packets after them are shown later, and all before
-    them earlier. Times are seconds since the first frame.
+    With `exact` these are all; else key frames which no picture refers across: all packets after them are
+    shown later, and all before them earlier.
     """
     begin, stamps, keys = _time(_first(source)), list[Fraction](), list[bool]()
     with open_container(source) as file:
@@ -38,6 +38,8 @@ def key_frames(source: str, show: Show) -> list[Fraction]:
             stamps.append(_time(packet) - begin)
             keys.append(packet.is_keyframe)
             show(float(stamps[-1]))
+    if exact:
+        return sorted(stamp for stamp in stamps if stamp >= 0)
     later = list(accumulate(reversed(stamps), min))[::-1]
     before = [Fraction(-(10**9)), *accumulate(stamps, max)]
     clean = zip(stamps, keys, later, before, strict=False)
@@ -54,7 +56,7 @@ def copy(
     exact: bool = False,
     chapters: Sequence[tuple[float, float]] = (),
 ) -> list[str]:
-    """Copy a video, or write its parts into files that each begin at 0.
+    """Copy a video, or write its parts into files that each begin at 0; lines say what was left out.
 
     Args:
         source: A file that can be sought in.
@@ -65,12 +67,6 @@ def copy(
             Without `exact`, they must be `key_frames` or the end of the video.
         exact: Encode the pictures again (H.264). The sound is always copied.
         chapters: Start and end of each, in seconds since the first frame.
-
-    Returns:
-        Lines that say what was left out.
-
-    Raises:
-        OngebdError: The source can't be read, or a file can't be written.
     """
     first = _first(source)
     begin, end, cuts, options = _time(first), None, list[Fraction](), dict[str, str]()
