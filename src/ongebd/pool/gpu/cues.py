@@ -206,7 +206,7 @@ class BatchedCuts:
     """`CutDetector` of B streams.
 
     Of each stream it keeps the errors between neighbours in the last second, (24,), float32, how many of them
-    there are, int64, and the last luma, (3136,), float32. `empty` is the state of one new stream.
+    there are, int64, the last luma, (3136,), float32, and its change. `empty` is the state of one new stream.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -215,23 +215,27 @@ class BatchedCuts:
             torch.zeros(1, cu.CUT_MEMORY, device=device),
             torch.zeros(1, dtype=torch.int64, device=device),
             torch.zeros(1, cu.LUMA_DIM, device=device),
+            torch.zeros(1, device=device),
         )
 
     def step(
         self, gram: Tensor, luma: Tensor, state: tuple[Tensor, ...], seen: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Whether a cut lies before each frame, (B,); `gram` is that of its feature and earlier ones."""
-        errors, count, before = state
+        errors, count, before, moved = state
+        moves = (luma - before).abs().mean(1)
+        sudden = moves > cu.SUDDEN * moved.clamp_min(cu.LEAST_MOVED)
         gram = gram[:, : cu.CUT_FRAMES + 1, : cu.CUT_FRAMES + 1]
         lengths = (gram[:, 0, :1] * gram.diagonal(dim1=1, dim2=2)[:, 1:]).sqrt().clamp_min(ap.TINY)
         apart = (1.0 - gram[:, 0, 1:] / lengths) / 2.0  # (B, 4)
         least = torch.where(self._ages[: cu.CUT_FRAMES] < seen[:, None], apart, 1.0).amin(1)
         usual = torch.where(self._ages < count[:, None], errors, 0.0).amax(1).clamp_min(cu.CUT_FLOOR)
         far = least * (least / usual).clamp(1.0, cu.CUT_MOST) ** 0.25 > cu.CUT_ERROR
-        cut = (count >= cu.CUT_WARMUP) & far & ~_one_sided(luma, before)
+        cut = (count >= cu.CUT_WARMUP) & far & sudden & ~_one_sided(luma, before)
         usual_too = (seen > 0) & ~cut
         errors = torch.where(usual_too[:, None], _with_newest(apart[:, 0], errors)[:, :-1], errors)
-        return cut, (errors, torch.where(usual_too, (count + 1).clamp_max(cu.CUT_MEMORY), count), luma)
+        count = torch.where(usual_too, (count + 1).clamp_max(cu.CUT_MEMORY), count)
+        return cut, (errors, count, luma, moves)
 
 
 def _one_sided(luma: Tensor, before: Tensor) -> Tensor:
