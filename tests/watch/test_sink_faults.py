@@ -12,7 +12,7 @@ import pytest
 from ongebd.output.jsonl import JsonlWriter
 from ongebd.types import Boundary
 from ongebd.watch import Found, Onset, Patience
-from ongebd.watch.records import Footage
+from ongebd.watch.records import Footage, Incident
 from ongebd.watch.sinks import ClipSink, CommandSink, LineSink, PictureSink, RecordSink, WebhookSink
 
 from .conftest import answering, sink_watcher
@@ -95,6 +95,8 @@ def test_a_fault_is_told_once_tried_again_and_touches_no_other(tmp_path, monkeyp
             watcher.hub.publish(onset)
             watcher.footage.publish(Footage(onset, object()))
             watcher.hub.publish(Found("cam", number, 0, Boundary(3.25, 3.0, 3.5, 4.0), WALL + number, True))
+            when = 3.0, None, WALL + number, None
+            watcher.hub.publish(Incident("cam", number, "started", number, 0, *when, 0.5, 1, "event", True))
 
         for one in sinks.values():
             one.start()
