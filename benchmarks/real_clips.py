@@ -89,7 +89,9 @@ def measure(asked: argparse.Namespace) -> None:
     found: dict[str, Found] = dict(found_in(methods, films, asked.work))
     rows = [row(name, labels, of) for name, of in found.items()]
     chosen = tuned(labels, methods, films, asked.work)
-    trained = cross_trained(asked.train, labels, films, asked.work, asked.device, asked.jobs)
+    trained = (
+        cross_trained(asked.train, labels, films, asked.work, asked.device, asked.jobs) if asked.train else {}
+    )
     for name, of in trained.items():
         detail = f"{FOLDS} folds; {', '.join(TRAININGS[name])}"
         chosen[f"{NAMES[name]}, trained on the other clips"] = of, detail

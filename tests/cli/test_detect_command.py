@@ -64,7 +64,7 @@ def test_results_stand_in_the_folder_under_the_name_of_the_video(two_shots: Path
     assert header["type"] == "header"
     assert (update["type"], update["onset"]) == ("update", boundary["onset"])
     assert header["settings"]["fps"] == 24.0
-    assert set(boundary) == {"type", "time", "onset", "decided", "score", "peak", "onset_known"}
+    assert set(boundary) == {"type", "time", "onset", "decided", "score", "onset_known"}
     assert boundary["onset"] == boundary["onset_known"] == 2.0
     assert boundary["onset"] <= boundary["time"] < boundary["decided"]
     assert end["type"] == "end"
