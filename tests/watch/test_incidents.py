@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -129,6 +129,7 @@ def test_a_stronger_incident_is_told_within_the_cooldown_and_a_weaker_one_after_
 
 
 @settings(max_examples=4)
+@example(4, 1)
 @given(st.integers(0, 9), st.sampled_from([1, 2, 10, 15]))
 def test_alerts_an_hour_are_never_more_and_the_last_ones_stand_out(seed: int, most: int) -> None:
     chance = random.Random(seed)
@@ -140,7 +141,7 @@ def test_alerts_an_hour_are_never_more_and_the_last_ones_stand_out(seed: int, mo
     assert all(sum(start < one <= start + 3600 for one in alerts) <= most for start in (0.0, *alerts))
     assert len(alerts) >= 2 * most
     late = {one.peak for _, one in told if one.held is None and one.start > 7200}
-    assert min(late) > 0.5 or most > 10
+    assert all(peak > 0.5 for peak in late) or most > 10
 
 
 def test_what_repeats_is_held_after_a_while_and_news_again_when_it_was_gone() -> None:
