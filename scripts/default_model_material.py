@@ -17,7 +17,7 @@ import numpy.typing as npt
 from boundary_trees import RatedClip, TreeConfig, folds_by_clip
 
 from ongebd import backbones
-from ongebd.backbones.pipeline import AGAIN, ANOTHER, STILL, Glance, frame_features
+from ongebd.backbones.pipeline import AGAIN, ANOTHER, MOVES, Glance, frame_features
 from ongebd.data import LabelSet, read_labels
 from ongebd.errors import OngebdError
 from ongebd.estimator.appearance import HORIZON_NAMES, WINDOW_NAMES
@@ -226,7 +226,7 @@ def cues_of(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float32]]:
     """Times and cues of a video's frames, computed once and kept."""
     backbone = backbones.get(BACKBONE)
-    about = path.name, path.stat().st_size, until, backbone.identity, *GROUPS, AGAIN, STILL, ANOTHER
+    about = path.name, path.stat().st_size, until, backbone.identity, *GROUPS, AGAIN, MOVES, ANOTHER
     key = sha256(repr(about).encode())
     kept = work / "cues" / f"{key.hexdigest()[:24]}.npz"
     if not kept.exists():

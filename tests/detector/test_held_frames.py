@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import ongebd
+from ongebd.backbones.pipeline import LUMA_DIM
 from ongebd.baselines.naive import Persistence
 from ongebd.detector import Model
 from ongebd.detector.detector import AnticipationScorer
 from ongebd.estimator.anticipation import cosine_error
-from ongebd.estimator.cues import LUMA_DIM
 from ongebd.video import VideoReader
 
 CHANGES = [4.0, 8.0, 12.0]

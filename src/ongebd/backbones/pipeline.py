@@ -20,9 +20,10 @@ T = TypeVar("T")
 _END = object()
 
 LUMA_DIM = LUMA * LUMA
+"""Numbers of a feature that are luma: the last ones."""
 AGAIN = 1 / 16
 """Seconds after which the network looks again."""
-STILL, ANOTHER = 6.0, 10.0
+MOVES, ANOTHER = 6.0, 10.0
 """Levels of luma, of 255: what no cell exceeds while nothing moves, and the mean over all cells above which
 the picture is another one."""
 
@@ -56,7 +57,7 @@ class Glance:
         if self._seen is not None and time >= self._seen[0]:
             moved = np.abs(luma - self._seen[1])
             self.moved = float(moved.max())
-            if self.moved <= STILL or (time - self._seen[0] <= AGAIN and moved.mean() <= ANOTHER):
+            if self.moved <= MOVES or (time - self._seen[0] <= AGAIN and moved.mean() <= ANOTHER):
                 return False
         self._seen, self.moved = (time, luma), 0.0
         return True

@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ongebd.backbones import Backbone
-from ongebd.backbones.pipeline import Glance
+from ongebd.backbones.pipeline import LUMA_DIM, Glance
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.judge import Judge, LateScores
 from ongebd.errors import ConfigError, FeatureError, a_number
 from ongebd.estimator.anticipation import Anticipator, ErrorFunction, cosine_error
-from ongebd.estimator.cues import LUMA_DIM
 from ongebd.types import Boundary, Decision, Feature, ImageU8, Signs
 from ongebd.video.timing import Sampler
 

@@ -18,6 +18,7 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
+from ongebd.backbones.pipeline import LUMA_DIM
 from ongebd.errors import ConfigError
 from ongebd.estimator.appearance import TINY, AppearanceCues, RecentFeatures
 from ongebd.estimator.motion import SIDE, MotionCues, MotionMemory
@@ -25,8 +26,6 @@ from ongebd.types import Feature
 
 Floats = npt.NDArray[np.float32]
 
-LUMA_DIM = SIDE * SIDE
-"""Numbers of a feature that are luma: the last ones."""
 
 CONTEXT = (0, 3, 6, 12)
 """Frames ago."""

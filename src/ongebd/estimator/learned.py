@@ -14,10 +14,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from ongebd.backbones.pipeline import STILL as MOVES
-from ongebd.backbones.pipeline import Glance
+from ongebd.backbones.pipeline import LUMA_DIM, MOVES, Glance
 from ongebd.errors import ConfigError, os_errors
-from ongebd.estimator.cues import INPUTS, LUMA_DIM, Context, CueStream
+from ongebd.estimator.cues import INPUTS, Context, CueStream
 from ongebd.estimator.forest import Forest
 from ongebd.types import AGO, Feature, Signs
 

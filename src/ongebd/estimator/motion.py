@@ -104,11 +104,11 @@ class MotionCues:
 
 
 MEMORY = (48, 96, 192, 384)
-"""Frames in which motion is remembered."""
+"""Spans of the memory, in frames."""
 RECENT = 10
-"""Frames ago, from which on it is: what goes on is no repetition."""
+"""The memory begins so many frames ago: motion that still goes on isn't a repetition."""
 USUAL = (1, 3)
-"""Places in `MEMORY`: of these spans the mean distance is known, too."""
+"""Places in `MEMORY` of the spans whose mean distance is known, too."""
 NEAR_FLOOR = np.float32(0.1)
 _SPANS, _USUAL = np.array(MEMORY) - RECENT, np.array(USUAL)
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ongebd.backbones.pipeline import AGAIN, ANOTHER, STILL
+from ongebd.backbones.pipeline import AGAIN, ANOTHER, LUMA_DIM, MOVES
 from ongebd.estimator import appearance as ap
 from ongebd.estimator import cues as cu
 from ongebd.estimator import motion as mo
@@ -193,12 +193,12 @@ class BatchedGlance:
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """The features that count, (B, D), float32; and the new state."""
         last, since = state
-        moved = (features[:, -cu.LUMA_DIM :] - last[:, -cu.LUMA_DIM :]).abs()
+        moved = (features[:, -LUMA_DIM:] - last[:, -LUMA_DIM:]).abs()
         soon = (time - since <= AGAIN) & (moved.mean(1) <= ANOTHER)
-        looks = (seen == 0) | ((moved.amax(1) > STILL) & ~soon)
+        looks = (seen == 0) | ((moved.amax(1) > MOVES) & ~soon)
         looked = torch.where(looks[:, None], features, last)
-        luma = features[:, -cu.LUMA_DIM :]
-        counts = torch.cat([looked[:, : -cu.LUMA_DIM], luma], dim=1)
+        luma = features[:, -LUMA_DIM:]
+        counts = torch.cat([looked[:, :-LUMA_DIM], luma], dim=1)
         return counts, (looked, torch.where(looks, time, since))
 
 
@@ -214,7 +214,7 @@ class BatchedCuts:
         self.empty = (
             torch.zeros(1, cu.CUT_MEMORY, device=device),
             torch.zeros(1, dtype=torch.int64, device=device),
-            torch.zeros(1, cu.LUMA_DIM, device=device),
+            torch.zeros(1, LUMA_DIM, device=device),
             torch.zeros(1, device=device),
         )
 

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ongebd.estimator.cues import LUMA_DIM, CueStream
+from ongebd.backbones.pipeline import LUMA_DIM
+from ongebd.estimator.cues import CueStream
 from ongebd.estimator.forest import Forest
 from ongebd.estimator.learned import COLD, CONTRAST, ERRORS, LearnedModel
 from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows, Scored

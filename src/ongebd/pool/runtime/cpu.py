@@ -45,7 +45,7 @@ class CpuRuntime(Runtime):
         self._glances: dict[OnlineDetector, Glance | None] = {}
 
     def open(self, config: StreamConfig) -> OnlineDetector:
-        """A new detector. It sees frames when steps finish, so there is nothing to do ahead."""
+        """A new detector, which sees frames when steps finish, and what glances at them ahead."""
         slot = self._model.begin(config)
         self._glances[slot] = slot.glance()
         return slot
@@ -78,17 +78,17 @@ class CpuRuntime(Runtime):
     def _begun(self, item: Work) -> Future[Feature]:
         """One frame's feature, or its luma where the network needn't look."""
         given, glance = item.given, self._glances[item.slot]
-        luma: Feature | None = given[0] if isinstance(given, tuple) else None
+        known: Feature | None = given[0] if isinstance(given, tuple) else None
         if glance is not None:
             size = self._model.backbone.input_size
-            if luma is None and given.shape[:2] == (size, size):  # as readers give it; others take long
-                luma = glance.unseen(given, item.time)
+            if known is None and given.shape[:2] == (size, size):  # as readers give it; others take long
+                known = glance.unseen(given, item.time)
             else:
                 glance.reset()
-        if luma is None:
+        if known is None:
             return self._threads.submit(self._feature, given)
         there = Future[Feature]()
-        there.set_result(luma)
+        there.set_result(known)
         return there
 
     def _feature(self, picture: ImageU8) -> Feature:
