@@ -25,6 +25,7 @@ from ongebd.watch.records import Found, Incident, Onset, Point
 from ongebd.watch.server import Server, serve
 from ongebd.watch.sources import Clock
 from ongebd.watch.stream import StreamStatus
+from waiting import HANG
 
 
 class MadeStream:
@@ -225,7 +226,7 @@ ARGUMENTS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 ]
-SECONDS = 20_000  # of patience, in ms: the machine may be busy
+PATIENCE = 1000 * HANG  # in ms
 
 
 @pytest.fixture(scope="module")
@@ -249,7 +250,7 @@ def look(browser: Any) -> Iterator[Callable[..., Any]]:
 
     def opened(url: str, **options: Any) -> Any:
         context = browser.new_context(**{"viewport": {"width": 1100, "height": 800}, **options})
-        context.set_default_timeout(SECONDS)
+        context.set_default_timeout(PATIENCE)
         contexts.append((context, url))
         page = context.new_page()
         # Chromium says so when a test fills in the token before the browser itself goes to that field.

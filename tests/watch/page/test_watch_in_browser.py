@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,20 +16,12 @@ import httpx
 import pytest
 
 from ongebd.output.jsonl import read_jsonl
+from waiting import HANG, until
 
 from ..conftest import feeding
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals")
 TOKEN = "correct-horse-battery"
-# When each incident came into the list, Unix seconds by its number; returns since when that is noted.
-WHEN_SHOWN = """() => {
-  window.shown = {};
-  new MutationObserver((changes) => {
-    for (const change of changes) for (const item of change.addedNodes)
-      if (item.dataset?.id) window.shown[item.dataset.id.split("-").at(-1)] ??= Date.now() / 1000;
-  }).observe(document.querySelector(".incidents"), { childList: true });
-  return Date.now() / 1000;
-}"""
 
 
 @dataclass
@@ -47,11 +38,11 @@ class Watch:
         self.feed.enter_context(feeding(self.port, codec="libx264"))
 
     def get(self, path):
-        return httpx.get(f"{self.url}{path}", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=20)
+        return httpx.get(f"{self.url}{path}", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=HANG)
 
-    def incidents(self):
-        lines = (json.loads(line) for line in (self.folder / "seen.jsonl").read_text().splitlines())
-        return [one for one in lines if one["type"] == "incident"]
+    def told(self, kind):
+        whole = (self.folder / "seen.jsonl").read_text().rpartition("\n")[0]
+        return [one for one in map(json.loads, whole.splitlines()) if one["type"] == kind]
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +52,7 @@ def watch(browser, tmp_path_factory):
         port = int(server.getsockname()[1])
     command = [sys.executable, "-m", "ongebd", "watch", f"cam=tcp://127.0.0.1:{port}", "-m", "window-mean"]
     command += ["--jsonl", str(folder / "seen.jsonl"), "--clips", str(folder / "clips"), "-q"]
-    command += ["--clip-before", "1", "--clip-after", "1", "--read-timeout", "3", "--serve", "0"]
+    command += ["--clip-before", "1", "--clip-after", "1", "--read-timeout", "60", "--serve", "0"]
     environment = {**os.environ, "ONGEBD_TOKEN": TOKEN}
     with ExitStack() as feed:
         feed.enter_context(feeding(port, codec="libx264"))
@@ -85,17 +76,6 @@ def page(watch, look):
     shown.keyboard.press("Enter")
     shown.wait_for_selector(".card[data-state=live]")
     return shown
-
-
-def test_an_incident_is_shown_within_a_second_of_being_told(watch, page):
-    began = page.evaluate(WHEN_SHOWN)
-    page.wait_for_function("() => Object.keys(window.shown).length >= 1")
-    shown = page.evaluate("window.shown")
-    told = {str(one["number"]): one for one in watch.incidents() if one["state"] == "started"}
-    number, when = max(shown.items(), key=lambda item: int(item[0]))
-    assert when > began
-    # It's told two seconds after its start, with its best picture.
-    assert when - told[number]["wall"] < 3.5
 
 
 def test_an_incident_opens_and_its_clip_plays(watch, page):
@@ -130,31 +110,25 @@ def test_the_slider_retunes_the_stream(watch, page):
     slider.focus()
     for _ in range(6):
         page.keyboard.press("ArrowRight")
-    deadline = time.monotonic() + 20
-    while 'ongebd_sensitivity{stream="cam"} 0.8' not in (text := watch.get("metrics").text):
-        assert time.monotonic() < deadline, text
-        time.sleep(0.1)
+    until(lambda: 'ongebd_sensitivity{stream="cam"} 0.8' in watch.get("metrics").text)
     page.wait_for_function("() => document.querySelector('output').textContent === '0.80'")
-    lines = [json.loads(line) for line in (watch.folder / "seen.jsonl").read_text().splitlines()]
-    assert [one["sensitivity"] for one in lines if one["type"] == "retuned"][-1] == pytest.approx(0.8)
+    until(lambda: [one["sensitivity"] for one in watch.told("retuned")][-1:] == [pytest.approx(0.8)])
 
 
 def test_a_source_that_dies_is_told_and_is_live_again_when_it_is_back(watch, page):
     watch.feed.close()
-    page.wait_for_selector(".card[data-state=reconnecting]")
-    reason = page.locator(".reason").inner_text()
-    assert "next attempt in" in reason
-    assert str(TOKEN) not in reason
+    page.locator(".card[data-state=reconnecting] .reason", has_text="next attempt in").wait_for()
+    assert TOKEN not in page.locator("body").inner_text()
+    number = max((one["number"] for one in watch.told("incident")), default=0)
     watch.restart()
     page.wait_for_selector(".card[data-state=live]")
     page.wait_for_function("() => document.querySelector('[data-of=reconnects] dd').textContent === '1'")
-    number = max(one["number"] for one in watch.incidents())
     page.wait_for_selector(f'.incidents li[data-id$="-cam-{number + 1}"] img')
 
 
 def test_a_plain_kill_ends_it_with_130_and_all_on_disk(watch):
     watch.process.send_signal(signal.SIGTERM)
-    _, trouble = watch.process.communicate(timeout=30)
+    _, trouble = watch.process.communicate(timeout=HANG)
     assert (watch.process.returncode, trouble) == (130, "")
     with pytest.raises(ProcessLookupError):
         os.killpg(watch.process.pid, 0)  # nothing that it started is left
