@@ -285,6 +285,23 @@ def test_a_damaged_picture_shows_something_else_if_it_does_so_where_it_begins(ba
     assert changed(here, np.where(row < lost, there, noise))
 
 
+@pytest.mark.parametrize("codec", ["h264", "hevc"])
+def test_another_scene_in_damaged_pictures_is_told_from_garbage(bars, codec):
+    """After a loss, some decoders fill pictures with garbage, which differs from key frame to key frame."""
+
+    def told(pictures):
+        damage = Damage()
+        for number, rgb in enumerate(pictures):
+            picture = SimpleNamespace(pts=number, is_corrupt=True, key_frame=number % 2 == 0)
+            assert damage.in_picture(picture, Fraction(number), begins=False)
+            yield damage.shows_more(bars[0], rgb, codec)
+
+    noise = np.random.default_rng(0).integers(0, 255, (3, *bars[0].shape)).astype(np.uint8)
+    assert list(told([bars[1]] * 3)) == ([True] * 3 if codec == "h264" else [False, False, True])
+    assert codec == "h264" or not any(told(np.repeat(noise, 2, axis=0)))
+    assert not any(told([bars[0]] * 3))
+
+
 def test_a_still_picture_stays_itself_while_packets_are_lost(tmp_path, make_video, make_scene, read):
     rng = np.random.default_rng(0)
     scene = make_scene(0, 640, 360).astype(np.int16)

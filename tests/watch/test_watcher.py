@@ -272,6 +272,44 @@ def test_stopping_decides_what_waits_and_leaves_no_thread(light_model):
     assert not our_threads()
 
 
+@pytest.mark.parametrize("signals", [0, 1])
+def test_stopping_drops_what_a_starved_model_cannot_decide(light_model, monkeypatch, signals):
+    """A hundred frames of each camera wait; the model gets on only while a test lets it."""
+    gate, looked = threading.Event(), []
+
+    class Starved(Pictures):
+        def embed(self, batch):
+            looked.append(len(batch))
+            gate.wait(20)
+            return super().embed(batch)
+
+    sources = [f"cam{number}=rtsp://made/{number}" for number in range(8)]
+    frames, hold = made_frames([0] * 100), threading.Event()
+    model = replace(light_model, backbone=Starved(8, 6))
+    opener = opens(*(MadeReader(frames, hold=hold) for _ in sources))
+    watcher = Watcher(sources, model=model, opener=opener, max_pending=100)
+    streams = watcher.streams.values()
+    with watcher.hub.subscribe(Dropped, StateChanged, limit=1000) as told:
+        watcher.start()
+        waits(watcher, lambda: sum(one._pooled.submitted for one in streams) == 800)
+        hold.set()
+        monkeypatch.setattr("ongebd.watch.watcher._STOP_SECONDS", 30.0 if signals else 0.0)
+        monkeypatch.setattr("ongebd.watch.sink._HURRY_SECONDS", 0.0)
+        given = [None]
+        stopping = threading.Thread(target=watcher.stop, args=[given])
+        stopping.start()
+        given += [None] * signals
+        waits(watcher, lambda: sum(one.status().dropped for one in streams) > 700)
+        gate.set()
+        stopping.join(20)
+        records = everything(told)
+    decided, dropped = (sum(getattr(one.status(), name) for one in streams) for name in ("frames", "dropped"))
+    assert decided + dropped == 800
+    assert len(looked) <= 3 * len(sources)  # those in the model's hands
+    assert sum(one.count for one in records if isinstance(one, Dropped)) == dropped
+    assert [one.status().state for one in streams] == ["ended"] * len(sources)
+
+
 def test_a_watcher_that_never_started_stops_without_a_trace(light_model):
     watching(light_model, MadeReader([])).stop()
 

@@ -32,6 +32,7 @@ _LONGEST = 4096  # pixels
 _LONGEST_DAMAGE = 10  # seconds; by then even a stream without key frames has refreshed its picture
 _DIFFERENT = 20  # of 255 levels
 _MUCH, _MOST = 0.3, 0.7  # of the picture, and of its first row
+_GARBLED = ("hevc", "vvc")  # the others' decoders show what was there before
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +178,8 @@ class Damage:
         self._on = False
         self._heals: float | None = None  # the pts of the key frame that ends it; infinity until that comes
         self._since: Fraction | None = None
+        self._key_frames = 0
+        self._doubt: tuple[int, ImageU8] | None = None  # what the first odd picture after a key frame shows
 
     def begin(self) -> None:
         """Something is missing or broken."""
@@ -198,9 +201,11 @@ class Damage:
             time: Of the picture, in seconds.
             begins: Whether an epoch begins with it.
         """
+        self._key_frames += picture.key_frame
         if picture.is_corrupt and not self._on:
             self.begin()
         if not self._on:
+            self._doubt = None
             return False
         self._since = time if self._since is None else self._since
         if self._heals is None or picture.pts is None:
@@ -212,6 +217,20 @@ class Damage:
         self._on = not (sound or begins or time - self._since > _LONGEST_DAMAGE)
         return self._on
 
+    def shows_more(self, before: ImageU8, rgb: ImageU8, codec: str) -> bool:
+        """Whether a damaged picture shows something else than the last one, and not only the damage.
+
+        Where decoders fill the rest of a picture with garbage, two key frames must show the same.
+        """
+        if codec not in _GARBLED or not changed(before, rgb):
+            return changed(before, rgb)
+        key_frames, seen = self._doubt or (self._key_frames, rgb)
+        if key_frames == self._key_frames:
+            self._doubt = key_frames, seen
+            return False
+        self._doubt = self._key_frames, rgb
+        return _differing(seen, rgb)[1] < 1 - _MOST
+
 
 def changed(before: ImageU8, rgb: ImageU8) -> bool:
     """Whether a damaged picture shows something else than an earlier one.
@@ -219,12 +238,18 @@ def changed(before: ImageU8, rgb: ImageU8) -> bool:
     Then much of it differs, and the first row that isn't empty too: a lost packet spoils what follows it in
     the picture, and seldom the beginning.
     """
+    much, top = _differing(before, rgb)
+    return much >= _MUCH and top >= _MOST
+
+
+def _differing(before: ImageU8, rgb: ImageU8) -> tuple[float, float]:
+    """Which shares of a picture, and of its first row that isn't empty, differ from an earlier one."""
     if before.shape != rgb.shape:
-        return True
+        return 1, 1
     small = np.array([picture[4::8, 4::8].mean(axis=2) for picture in (before, rgb)])
     first = np.argmax((np.ptp(small, axis=2) > _DIFFERENT).any(axis=0))
     different = np.abs(small[0] - small[1]) > _DIFFERENT
-    return bool(different.mean() >= _MUCH and different[first].mean() >= _MOST)
+    return float(different.mean()), float(different[first].mean())
 
 
 def _reach(picture: VideoFrame, width: int, height: int) -> float:

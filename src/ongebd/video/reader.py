@@ -25,7 +25,7 @@ from ongebd.types import Epoch, Frame, ImageU8
 from ongebd.video.access import Pieces
 from ongebd.video.connecting import Connecting, aside, interruptible
 from ongebd.video.parts import codec_of, is_animated_webp, rest_of
-from ongebd.video.picture import Damage, Fit, Hidden, RgbMaker, Turn, View, changed
+from ongebd.video.picture import Damage, Fit, Hidden, RgbMaker, Turn, View
 from ongebd.video.source import (
     Source,
     advice,
@@ -181,10 +181,7 @@ class VideoReader:
         self.width: int = self._stream.width
         self.height: int = self._stream.height
         self.codec: str = self._stream.codec_context.name
-        mean, guess = (
-            self._stream.average_rate,
-            self._stream.guessed_rate,
-        )
+        mean, guess = self._stream.average_rate, self._stream.guessed_rate
         # A steady 25 may be 24.985 on average.
         declared = guess if mean is None or (guess and 0.98 < guess / mean < 1.02) else mean
         self.rate = declared if self._timed else self._source_fps or DEFAULT_RATE
@@ -310,7 +307,7 @@ class VideoReader:
                 continue
             if self._keep is not None:
                 self._keep.turn = self._rgb.turn
-            if damaged and last is not None and not changed(last[0], rgb):
+            if damaged and last is not None and not self._damage.shows_more(last[0], rgb, self._codec):
                 rgb, size, preview = last
                 self.hidden += 1
             last = rgb, size, preview

@@ -181,7 +181,8 @@ class Watcher:
     def stop(self, signals: Sequence[object] = ()) -> None:
         """End everything: close sources, decide the frames that wait, empty the sinks.
 
-        A second call does nothing. Only a reader that hangs (in a camera's driver, say) can outlast it.
+        Deciding may take five seconds; then what still waits is dropped. So may each round of sinks. A second
+        call does nothing. Only a reader that hangs (in a camera's driver, say) can outlast it.
 
         Args:
             signals: Once this grows, what is left may take one second.
@@ -195,8 +196,11 @@ class Watcher:
             for thread in self._readers:
                 thread.join(max(0.0, until - time.monotonic()))
             self._ticker.join()
+        left = countdown(_STOP_SECONDS, signals, before)
         try:
-            self._pool.close(drain=self._started)
+            while self._started and not (decided := self._pool.wait(_POLL)) and left():
+                pass
+            self._pool.close(drain=self._started and decided)
         except RuntimeError as problem:  # what broke the pool
             self._failure = self._failure or problem
         # Sinks that publish records themselves end first, so that the others still hear of the last ones.
