@@ -58,9 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     fill_closed_streams()
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _interrupt)
+        signal.signal(signal.SIGTERM, interrupt)
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else the caller ignores it
-            signal.signal(signal.SIGINT, _interrupt)
+            signal.signal(signal.SIGINT, interrupt)
     tokens = with_help(sys.argv[1:] if argv is None else argv)
     if tokens[:1] != ["watch"]:  # which takes it itself
         os.environ.pop(TOKEN, None)  # no program that we start inherits it
@@ -93,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status if isinstance(status, int) else 0
 
 
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+def interrupt(_signal: int, _frame: FrameType | None) -> None:
     """End the command. A second signal changes nothing: it would tear the results that are being finished."""
     problem = sys.exception()
     while problem is not None and not isinstance(problem, KeyboardInterrupt):

@@ -106,7 +106,7 @@ def detect(
     source_fps
         Frames per second of a source without timestamps (raw H.264, pictures). [--fps, else 25]
     device
-        Where networks compute: cpu; cuda or cuda:N for a trained model; openvino (an extra), or
+        Where networks compute: cpu; cuda or cuda:N, for many files side by side; openvino (an extra), or
         openvino:bfloat16, which moves some boundaries: one in ten for the default model.
     access
         What sources may reach and hold.
@@ -141,7 +141,10 @@ def detect(
             store, model, config, out, formats, device, where.workers, wanted, force=force, quiet=quiet
         )
     sources = checked_sources("detect", sources, listed)
-    where.check(sources, device)
+    on_gpu = device.partition(":")[0] == "cuda" and where.cluster is None
+    where.check(sources, device, workers_here=on_gpu)
+    if on_gpu and "-" in sources:
+        raise ConfigError("--device cuda reads files and URLs, not a pipe; drop it, or see: ongebd watch")
     many = len(sources) > 1
     formats = _formats(format, plot=plot, to_files=out is not None)
     _check_places(out, formats, stem, many=many)
@@ -150,7 +153,12 @@ def detect(
     if model[:1].isdigit() and not Path(model).exists():
         raise ConfigError(f"unknown model {model}; -m means --model: did you mean --min-length {model}?")
     here = where.cluster is None or device.startswith("openvino")
-    loaded = load(model, device=device if here else "cpu")
+    if on_gpu:
+        from ongebd.cli.detect_gpu import detect_on_gpu, load_for_gpu
+
+        loaded, on_gpu = load_for_gpu(model, device)
+    else:
+        loaded = load(model, device=device if here else "cpu")
     settings = loaded.configured(config)
     if source_fps is None and config is not None:  # --fps also times a source without timestamps
         source_fps = config.fps
@@ -179,17 +187,20 @@ def detect(
         )
         return _on_cluster(where, sources, stems, out, task, force=force, quiet=quiet)
 
-    failed: list[str] = []
+    tasks, shown = [], []
+    spoken = [spoken_name(source) for source in sources]
+    for number, (source, name, files) in enumerate(zip(sources, stems, paths, strict=True), 1):
+        label = f"{number}/{len(sources)}  " if many else ""
+        unique = spoken.count(spoken[number - 1]) == 1  # else what tells them apart is hidden
+        shown.append(spoken[number - 1] if unique else f"{spoken[number - 1]} ({name})")
+        results = partial(_open, out, name, formats, many, force)
+        tasks.append(partial(_detect_one, source, reading, results, files, label, shown[-1]))
     with Progress(quiet=quiet) as progress:
-        spoken = [spoken_name(source) for source in sources]
-        for number, (source, name, files) in enumerate(zip(sources, stems, paths, strict=True), 1):
-            label = f"{number}/{len(sources)}  " if many else ""
-            shown = spoken[number - 1]
-            if spoken.count(shown) > 1:  # what tells them apart is hidden
-                shown = f"{shown} ({name})"
-            results = partial(_open, out, name, formats, many, force)
-            if not _detect_one(source, loaded, reading, results, files, progress, label, shown):
-                failed.append(shown)
+        if on_gpu:
+            whole = detect_on_gpu(tasks, loaded, settings, device, where.workers, progress)
+        else:
+            whole = [task(loaded, progress) for task in tasks]
+    failed = [name for name, read in zip(shown, whole, strict=True) if not read]
     if many and failed:
         names = ", ".join(failed[:10]) + (", …" if len(failed) > 10 else "")
         progress.say(f"ongebd: {len(failed)} of {len(sources)} sources failed: {names}")
@@ -198,13 +209,13 @@ def detect(
 
 def _detect_one(
     source: str,
-    model: Model,
     reading: Reading,
     results: Callable[[RunHeader], list[Writer]],
     files: list[Path],
-    progress: Progress,
     label: str,
     name: str,
+    model: Model,
+    progress: Progress,
 ) -> bool:
     """Find the boundaries of one source; returns whether it was read to its end."""
 

@@ -252,15 +252,17 @@ class ClusterOption:
     """Run on a Ray cluster: local (this machine), auto (the cluster it belongs to), or HOST:PORT."""
 
     workers: int | None = None
-    """Cluster workers, each with its own model. [one per processor, or per GPU]"""
+    """Cluster workers, each with its own model; without a cluster, the processes that read for
+    detect --device cuda. [one per processor, or per GPU of a cluster]"""
 
     verbose: Annotated[bool, Parameter(negative=())] = False
     """Show Ray's own messages."""
 
-    def check(self, sources: Sequence[str], device: str) -> None:
+    def check(self, sources: Sequence[str], device: str, *, workers_here: bool = False) -> None:
         """Refuse what a cluster can't do, and cluster options without a cluster."""
         if self.cluster is None:
-            for name, value in (("--workers", self.workers is not None), ("--verbose", self.verbose)):
+            several = self.workers is not None and not workers_here
+            for name, value in (("--workers", several), ("--verbose", self.verbose)):
                 if value:
                     raise ConfigError(f"{name} needs a cluster; add --cluster local, or drop {name}")
             return

@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
 from ongebd.errors import OngebdError
@@ -31,21 +32,8 @@ def side_by_side(
     Raises:
         OngebdError: The job raised it, or a process died.
     """
-    context = multiprocessing.get_context("spawn")
-    upcoming = context.Value("q", 0)  # the next task's number; a free process takes it
-    pipes: list[Connection] = []
-    processes = []
     done: dict[int, Result] = {}
-    try:
-        with _interrupts_held():
-            for _ in range(min(workers, len(tasks))):
-                ours, theirs = context.Pipe()
-                process = context.Process(target=_work, args=(theirs, upcoming), daemon=True)
-                process.start()
-                theirs.close()
-                pipes.append(ours)
-                processes.append(process)
-        # Not as arguments: `start` waits forever for a process that dies before it has read large ones.
+    with children(_work, min(workers, len(tasks))) as (_, pipes):
         for pipe in pipes:
             with suppress(OSError):  # it died: what is received next says so
                 pipe.send((job, tasks))
@@ -55,11 +43,50 @@ def side_by_side(
                     place, result = _received(ready)
                     done[place] = result
             yield done.pop(number)
+
+
+@contextmanager
+def children(
+    work: Callable[[Connection, Any], object], count: int
+) -> Iterator[tuple[list[BaseProcess], list[Connection]]]:
+    """So many processes, and our ends of the pipes to them. Ctrl-C doesn't reach them; the end stops them.
+
+    Args:
+        work: What each does, with its end of the pipe and what `numbers` takes. Send large things by the
+            pipe: `start` waits forever for a process that dies before it has read large arguments.
+        count: How many.
+    """
+    context = multiprocessing.get_context("spawn")
+    upcoming = context.Value("q", 0)  # the next task's number
+    pipes: list[Connection] = []
+    processes: list[BaseProcess] = []
+    try:
+        with _interrupts_held():
+            for _ in range(count):
+                ours, theirs = context.Pipe()
+                process = context.Process(target=work, args=(theirs, upcoming), daemon=True)
+                process.start()
+                theirs.close()
+                pipes.append(ours)
+                processes.append(process)
+        yield processes, pipes
     finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.join()
+        for child, pipe in zip(processes, pipes, strict=True):
+            child.terminate()
+            pipe.close()
+        for child in processes:
+            child.join()
+
+
+def numbers(upcoming: Any, count: int) -> Iterator[int]:
+    """Which of so many tasks a process does: a free one takes the next."""
+    while True:
+        with upcoming.get_lock():
+            number = upcoming.value
+            upcoming.value += 1
+        if number >= count:
+            return
+        yield number
 
 
 def _received(pipe: Any) -> tuple[int, Any]:
@@ -93,14 +120,10 @@ def _work(pipe: Connection, upcoming: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it isn't held back already
     with suppress(EOFError, BrokenPipeError):  # the parent is gone
         job, tasks = pipe.recv()
-        while True:
-            with upcoming.get_lock():
-                number = upcoming.value
-                upcoming.value += 1
-            if number >= len(tasks):
-                pipe.recv()
+        for number in numbers(upcoming, len(tasks)):
             try:
                 result = job(tasks[number])
             except OngebdError as problem:
                 result = problem
             pipe.send((number, result))
+        pipe.recv()

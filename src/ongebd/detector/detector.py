@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from fractions import Fraction
 from math import isfinite
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ongebd.backbones import Backbone
-from ongebd.backbones.pipeline import LUMA_DIM, Glance
+from ongebd.backbones.pipeline import LUMA_DIM, Glance, frame_features
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.judge import Judge, LateScores
 from ongebd.errors import ConfigError, FeatureError, a_number
 from ongebd.estimator.anticipation import Anticipator, ErrorFunction, cosine_error
-from ongebd.types import Boundary, Decision, Feature, ImageU8, Signs
+from ongebd.types import Boundary, Decision, Feature, Frame, ImageU8, Signs
 from ongebd.video.timing import Sampler
 
 
@@ -81,6 +81,32 @@ class AnticipationScorer:
     def reset(self) -> None:
         """Forget the past features."""
         self._seen = 0
+
+
+class Decider(Protocol):
+    """What decides on the frames of one source: an `OnlineDetector`, or one in another process."""
+
+    config: StreamConfig
+
+    def features(
+        self, frames: Iterable[Frame], workers: int, wake: Callable[[], object]
+    ) -> Generator[tuple[Frame, Any], None, None]:
+        """Each frame with what `take` needs of it; see `frame_features`."""
+
+    def take(self, feature: Any, time: float | Fraction, /) -> Decision:
+        """See `OnlineDetector.take`."""
+
+    def drain(self) -> list[Decision]:
+        """See `OnlineDetector.drain`."""
+
+    def flush(self) -> Boundary | None:
+        """See `OnlineDetector.flush`."""
+
+    def closed(self) -> list[Boundary]:
+        """See `OnlineDetector.closed`."""
+
+    def new_epoch(self) -> Boundary | None:
+        """See `OnlineDetector.new_epoch`."""
 
 
 _LONG, _LONG_TWICE = 0.5, 0.13
@@ -199,6 +225,12 @@ class OnlineDetector:
     def glance(self) -> Glance | None:
         """A new one, for those who compute features ahead; None if the method needs each feature."""
         return None if self._glance is None else Glance()
+
+    def features(
+        self, frames: Iterable[Frame], workers: int, wake: Callable[[], object]
+    ) -> Generator[tuple[Frame, Feature], None, None]:
+        """The feature of each frame, computed ahead, for `take`; see `frame_features`."""
+        return frame_features(frames, self._backbone, workers, wake=wake, glance=self.glance())
 
     def update_feature(self, feature: Feature, time: float | Fraction) -> Decision:
         """Take the next frame's feature, float32, shape (D,), instead of the picture; else as `update`."""

@@ -14,10 +14,10 @@ from math import inf
 from time import monotonic
 from typing import Any, Self
 
-from ongebd.backbones.pipeline import frame_features
 from ongebd.common import MAX_PIXELS
 from ongebd.detector.config import StreamConfig, asked_for
 from ongebd.detector.detection import Decisions, Detection
+from ongebd.detector.detector import Decider
 from ongebd.detector.model import Model
 from ongebd.detector.models import DEFAULT_MODEL, load
 from ongebd.detector.segments import Selection, selected
@@ -91,7 +91,7 @@ class SourceRun:
         end: Fraction | None = None,
     ) -> None:
         check_source(source)  # before a model is made ready
-        self.detector = model.begin(settings or model.configured())
+        self.detector: Decider = (model.elsewhere or model.begin)(settings or model.configured())
         self._stop = stop or threading.Event()  # what may wait for a silent source ends, once it is set
         self.video = VideoReader(
             source,
@@ -106,7 +106,7 @@ class SourceRun:
         if model.offline and self.video.live:
             self.video.close()
             model.check_online()
-        self._backbone, self._offline = model.backbone, model.offline
+        self._offline = model.offline
         self._workers = workers or min(4, os.cpu_count() or 1)
         self._running: Generator[Event, None, None] | None = None
 
@@ -125,15 +125,7 @@ class SourceRun:
     def _events(self) -> Generator[Event, None, None]:
         epoch = 0
         held: deque[Frame] = deque()  # frames whose verdict a look-ahead has not reached yet
-        with closing(
-            frame_features(
-                self.video,
-                self._backbone,
-                self._workers,
-                wake=self._stop.set,
-                glance=self.detector.glance(),
-            )
-        ) as features:
+        with closing(self.detector.features(self.video, self._workers, self._stop.set)) as features:
             for frame, feature in features:
                 if frame.epoch != epoch:
                     yield from self._rest(held)

@@ -132,10 +132,14 @@ class Producer:
 
     Its functions are as of `PoolStream`. What a process gave before it died is decided; then the stream
     starts fresh, for the next process that opens its handle.
+
+    Attributes:
+        shape: Height and width of all frames, in pixels.
     """
 
     def __init__(self, shared: SharedMemory, handle: Handle) -> None:
         self._shared, self._layout, self._ring = shared, handle.layout, handle.ring
+        self.shape = handle.layout.shape
         if shared.closed[self._ring]:
             raise OngebdError("the stream is closed; add another")
         shared.pid[self._ring] = os.getpid()
