@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,19 @@ from ongebd.output import read_jsonl
 from ongebd.pool.runtime import CpuRuntime
 
 Maker = Callable[..., Any]
+ON_CPU = """
+import sys
+from ongebd.cli import main
+from ongebd.pool import pool
+from ongebd.pool.runtime import CpuRuntime
+if __name__ == "__main__":
+    pool.open_runtime = lambda model, device, precision, **options: CpuRuntime(model)
+    sys.exit(main(sys.argv[1:]))
+"""
 
 
-@pytest.fixture(autouse=True)
-def _no_gpu_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "ongebd.pool.pool.open_runtime", lambda model, _device, _precision, **_options: CpuRuntime(model)
     )
@@ -30,15 +39,15 @@ def _no_gpu_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory, make_video: Maker, make_scene: Maker) -> list[Path]:
-    """Four films of other sizes, rates and lengths, the last with a change of size in its middle."""
+    """Films of several sizes and rates; the last one changes its size, and so has two epochs."""
     folder = tmp_path_factory.mktemp("films")
     paths = []
-    for number, (width, rate, count) in enumerate([(320, 24, 40), (240, 30, 25), (432, 12, 15)]):
-        shots = [make_scene(10 * number + n, width, 240) for n in range(3)]
+    for number, (width, rate, count) in enumerate([(240, 30, 20), (432, 12, 12)]):
+        shots = [make_scene(10 * number + n, width, 240) for n in range(2)]
         panned = [shot[:, n : n + width - 64] for shot in shots for n in range(count)]
         paths.append(make_video(folder / f"film {number}.mp4", panned, rate=rate))
     parts = [
-        make_video(folder / f"part{n}.ts", [make_scene(40 + n, *size)] * 30, rate=24)
+        make_video(folder / f"part{n}.ts", [make_scene(n, *size)] * 12 + [make_scene(9, *size)] * 12, rate=24)
         for n, size in enumerate([(320, 240), (240, 320)])
     ]
     paths.append(folder / "two sizes.ts")
@@ -46,7 +55,8 @@ def films(tmp_path_factory: pytest.TempPathFactory, make_video: Maker, make_scen
     return paths
 
 
-@pytest.mark.parametrize("model", ["immediate", "window-mean", "predictability"])
+@pytest.mark.usefixtures("on_cpu")
+@pytest.mark.parametrize("model", ["immediate", "predictability"])
 def test_files_side_by_side_are_written_as_one_after_the_other(
     films: list[Path], tmp_path: Path, model: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -54,26 +64,137 @@ def test_files_side_by_side_are_written_as_one_after_the_other(
     bad.write_text("no video\n" * 100)
     written, said = [], []
     for name, more in (("plain", []), ("gpu", ["--device", "cuda", "--workers", "2"])):
-        out = tmp_path / name
-        sources = [str(films[0]), str(bad), *map(str, films[1:])]
-        arguments = ["--out", str(out), "--model", model, "--format", "jsonl,html"]
-        assert main(["detect", *sources, *arguments, *more]) == 2
-        written.append({path.name: path.read_bytes() for path in out.iterdir()})
+        sources = [str(bad), *map(str, films)]
+        arguments = ["--out", str(tmp_path / name), "--model", model, "--format", "jsonl,html", *more]
+        assert main(["detect", *sources, *arguments]) == 2
+        written.append({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()})
         said.append([line.partition(" (")[0] for line in capfd.readouterr().err.splitlines()])
     assert written[1] == written[0]
-    assert len(written[0]) == 8
+    assert len(written[0]) == 6
     assert said[1] == said[0]
-    assert "1 of 5 sources failed: " in said[0][-1]
-    if model != "immediate":  # which may be sure of a pan
-        assert sum(b'"boundary"' in data for data in written[0].values()) >= 3
+    assert "1 of 4 sources failed: " in said[0][-1]
+    assert b'"type": "epoch"' in written[0]["two sizes.jsonl"]
+    assert sum(data.count(b'"type": "boundary"') for data in written[0].values()) >= 1
 
 
-def test_lines_come_in_the_order_of_the_files(
-    films: list[Path], capfd: pytest.CaptureFixture[str]
-) -> None:
-    arguments = [*map(str, films), "--model", "window-mean", "-q"]
-    assert main(["detect", *arguments]) == 0
+@pytest.mark.usefixtures("on_cpu")
+def test_lines_come_in_the_order_of_the_files(films: list[Path], capfd: pytest.CaptureFixture[str]) -> None:
+    arguments = ["detect", *map(str, films), "--model", "window-mean", "-q"]
+    assert main(arguments) == 0
     plain = capfd.readouterr()
-    assert main(["detect", *arguments, "--device", "cuda"]) == 0
+    assert main([*arguments, "--device", "cuda"]) == 0
     assert capfd.readouterr() == plain
-    assert plain.out.count("\n") >= 6
+    assert plain.out.count("\n") >= 4
+
+
+@contextmanager
+def reading(fifo: Path, others: list[Path], out: Path) -> Iterator[subprocess.Popen[str]]:
+    """The command, at work on a pipe whose writer says no more after two shots, and on files."""
+    os.mkfifo(fifo)
+    program = out.parent / "program.py"
+    program.write_text(ON_CPU)
+    arguments = ["detect", str(fifo), *map(str, others), "--out", str(out), "--model", "window-mean"]
+    command = [sys.executable, str(program), *arguments, "--device", "cuda", "--workers", "2"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    with fifo.open("wb") as writer:
+        writer.write(others[-1].read_bytes())
+        writer.flush()
+        wait_until(lambda: all('"end"' in text_of(out / f"{one.stem}.jsonl") for one in others))
+        wait_until(lambda: '"boundary"' in text_of(out / "pipe.jsonl"))
+        yield process
+
+
+def text_of(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    until = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < until, "it took too long"
+        time.sleep(0.05)
+
+
+def test_a_stop_leaves_whole_results(films: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with reading(tmp_path / "pipe.ts", films[1:], out) as process:
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    recording = read_jsonl(out / "pipe.jsonl")
+    assert recording.end is not None
+    assert not recording.complete
+    assert recording.boundaries
+    assert "stopped early" in err
+    assert "Traceback" not in err
+
+
+def test_a_process_that_dies_costs_its_own_file_alone(films: list[Path], tmp_path: Path) -> None:
+    fifo, out = tmp_path / "pipe.ts", tmp_path / "out"
+    with reading(fifo, films[1:], out) as process:
+        (pid,) = readers_of(fifo)
+        os.kill(pid, signal.SIGKILL)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "a process that decodes died" in err
+    assert "1 of 3 sources failed: " in err
+    assert [read_jsonl(out / f"{film.stem}.jsonl").complete for film in films[1:]] == [True, True]
+
+
+def readers_of(fifo: Path) -> set[int]:
+    """The other processes that have a pipe open."""
+    found = set()
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            found |= {int(link.parts[2])} if link.readlink() == fifo else set()
+        except OSError:
+            continue
+    return found - {os.getpid()}
+
+
+@pytest.mark.usefixtures("on_cpu")
+def test_what_breaks_the_decisions_is_one_line(
+    films: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("CUDA error: the card is gone")
+
+    monkeypatch.setattr(CpuRuntime, "begin", broken)
+    assert main(["detect", *map(str, films), "--out", str(tmp_path), "--device", "cuda"]) == 2
+    err = capfd.readouterr().err
+    assert "CUDA error: the card is gone" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "PyTorch sees 0 GPUs here; use --device cpu|torch is not installed"),
+        (["--device", "cuda:9"], "PyTorch sees . GPUs here; use --device cpu|torch is not installed"),
+        (["--workers", "0"], "--workers must be at least 1, not 0"),
+        (["-"], "--device cuda reads files and URLs, not a pipe"),
+        (["--device", "cpu", "--workers", "2"], "--workers needs"),
+        (["--model", "clock"], "clock doesn't run on cuda"),
+    ],
+)
+def test_what_cannot_be_is_one_line(
+    films: list[Path], tmp_path: Path, arguments: list[str], says: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    device = [] if "--device" in arguments else ["--device", "cuda"]
+    if not arguments:
+        torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
+        if torch.cuda.is_available():
+            pytest.skip("there is a GPU")
+    assert main(["detect", str(films[0]), *arguments, "--out", str(tmp_path / "out"), *device]) == 2
+    err = capfd.readouterr().err
+    assert err.count("\n") == 1
+    assert any(one in err for one in says.replace(" . ", " 0 ").split("|")), err
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_torch_one_line_says_how_to_get_it(
+    films: list[Path], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert main(["detect", str(films[0]), "--device", "cuda"]) == 2
+    assert "torch is not installed: " in capfd.readouterr().err

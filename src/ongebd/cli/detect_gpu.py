@@ -52,23 +52,24 @@ def detect_on_gpu(
     if count < 1:
         raise ConfigError(f"--workers must be at least 1, not {count}")
     shown = _Shown(progress)
-    with (
-        children(_work, min(count, len(tasks))) as (processes, pipes),  # they start beside the GPU
-        deciding(model, settings, device, pipes) as (pool, handles),
-    ):
-        about = progress.quiet, sys.stdout.encoding, model.name, model.backbone.view
-        for pipe, handle in zip(pipes, handles, strict=True):
-            with suppress(OSError):  # it died: what is received next says so
-                pipe.send((tasks, handle, *about))
-        try:
-            shown.follow(pipes, lambda: pool.wait(0))
-        except KeyboardInterrupt:
-            for process in processes:
-                process.terminate()  # each finishes its results
-            shown.follow(pipes, lambda: pool.wait(0))
-            raise
-        except RuntimeError as problem:
-            raise OngebdError(f"--device {device}: {problem}") from problem
+    try:
+        with (
+            children(_work, min(count, len(tasks))) as (processes, pipes),  # they start beside the GPU
+            deciding(model, settings, device, pipes) as (pool, handles),
+        ):
+            about = progress.quiet, sys.stdout.encoding, model.name, model.backbone.view
+            for pipe, handle in zip(pipes, handles, strict=True):
+                with suppress(OSError):  # it died: what is received next says so
+                    pipe.send((tasks, handle, *about))
+            try:
+                shown.follow(pipes, lambda: pool.wait(0))
+            except KeyboardInterrupt:
+                for process in processes:
+                    process.terminate()  # each finishes its results
+                shown.follow(pipes, lambda: pool.wait(0))
+                raise
+    except RuntimeError as problem:  # of CUDA
+        raise OngebdError(f"--device {device}: {problem}") from problem
     if len(shown.done) < len(tasks):
         raise OngebdError(_DIED.removeprefix("ongebd: "))
     return shown.done
@@ -162,7 +163,7 @@ class _Printed(io.TextIOBase):
 def _work(pipe: Connection, upcoming: Any) -> None:
     """A process: reads sources and writes their results."""
     signal.signal(signal.SIGTERM, interrupt)
-    with suppress(KeyboardInterrupt, EOFError, BrokenPipeError):
+    with suppress(KeyboardInterrupt, EOFError, BrokenPipeError, OngebdError):  # the other process tells
         tasks, handle, quiet, _Printed.encoding, name, view = pipe.recv()
         told: SimpleQueue[Told] = SimpleQueue()
         Thread(target=_receive, args=(pipe, told), daemon=True).start()
