@@ -220,11 +220,29 @@ def test_several_videos_and_annotators_go_into_one_file_and_come_back(people: Pa
 
 def test_a_format_for_one_video_refuses_several(people: Path, capsys: Any):
     for name, what in (
-        ("edl", "holds 2 videos, and this takes one"),
-        ("elan", "an ELAN file holds one video"),
+        ("edl", "holds 2 videos, and this takes one; add --video with one of kitchen, garden, or a format"),
+        ("elan", "an ELAN file holds one video, not 2; add --video with one of kitchen, garden"),
     ):
         converted(people, name, status=2)
         assert what in capsys.readouterr().err
+
+
+def test_each_stream_of_a_watch_is_a_run_of_its_own(tmp_path: Path, capsys: Any):
+    path = tmp_path / "seen.jsonl"
+    writer = JsonlWriter(path, RunHeader("rtsp://a, rtsp://b", "m", {}, 0, 0, "1"))
+    writer.write({"type": "streams", "streams": {"door": "rtsp://a", "hall": "rtsp://b"}})
+    for number, stream in enumerate(["door", "hall", "door"], 1):
+        told = {"type": "boundary", "stream": stream, "number": number, "epoch": 0}
+        writer.write(told | dict.fromkeys(("time", "onset", "decided", "score"), float(number)))
+    writer.close(RunEnd(True, 9.0, 225, 3))
+    labels = read_labels(converted(path, "json")).videos
+    assert {key: [list(times) for times in one.boundaries] for key, one in labels.items()} == {
+        "door": [[1.0, 3.0]],
+        "hall": [[2.0]],
+    }
+    converted(path, "vtt", status=2)
+    assert "add --video with one of door, hall, or" in capsys.readouterr().err
+    assert converted(path, "vtt", "--video", "hall").read_text().count("-->") == 2
 
 
 def test_labels_of_people_are_annotations_and_each_has_a_tier(tmp_path: Path, people: Path):

@@ -49,7 +49,7 @@ def convert(
     fps
         Frames a second, where neither the source nor --video says it.
     video
-        The video, where the source doesn't say it or it is elsewhere now.
+        The video, where the source doesn't say it or it is elsewhere now; or which one of several.
     force
         Overwrite the target.
     quiet

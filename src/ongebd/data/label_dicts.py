@@ -34,10 +34,10 @@ OFFICIAL = Schema(
     "video_duration",
     TIMES,
     "f1_consis_avg",
-    ("fps", FRAMES, "num_frames", "f1_consis", "path_video", "path_frame", KINDS),
+    ("fps", FRAMES, "num_frames", "f1_consis", "path_video", "path_frame", KINDS, "made_by"),
     strict=False,
 )
-OWN = Schema("duration", "boundaries", "consistency", ("fps", KINDS), strict=True)
+OWN = Schema("duration", "boundaries", "consistency", ("fps", KINDS, "made_by"), strict=True)
 
 
 def from_dict(

@@ -172,8 +172,8 @@ def _result_of(path: Path, source: str) -> bool:
     return any(text in head for text in _UNMARKED) and beside.is_file() and _result_of(beside, source)
 
 
-_UNMARKED = (",".join(COLUMNS[:4]).encode(), SCENES.partition(",End")[0].encode(), b"Event 1\n")
-"""What tables, SRT and YouTube's chapters hold, which can't say whose they are."""
+_UNMARKED = (",".join(COLUMNS[:4]).encode(), SCENES.partition(",End")[0].encode(), b"Event 1\n", b" I -1\n")
+"""What tables, SRT, YouTube's chapters and QP files hold, which can't say whose they are."""
 
 _NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f]+')
 _LONGEST_STEM = 200  # bytes: leaves room for an ending and for a number

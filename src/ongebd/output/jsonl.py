@@ -120,6 +120,7 @@ class Recording:
         epochs: Breaks in the source.
         end: How the run ended; None if it was killed.
         cut: Whether a kill cut the last line short; that line is left out.
+        streams: The sources of a watch by their keys.
         others: Records of types that this version does not know.
     """
 
@@ -128,6 +129,7 @@ class Recording:
     epochs: list[Epoch] = field(default_factory=list)
     end: RunEnd | None = None
     cut: bool = False
+    streams: dict[str, str] = field(default_factory=dict)
     others: list[Record] = field(default_factory=list)
 
     @property
@@ -151,8 +153,8 @@ class Recording:
         return segments_of(self.boundaries, (), float(self.header.settings.get("start") or 0), self.duration)
 
 
-def read_jsonl(path: str | Path) -> Recording:
-    """Read a file of `JsonlWriter`, also if its writer was killed.
+def read_jsonl(path: str | Path, stream: str | None = None) -> Recording:
+    """Read a file of `JsonlWriter`, also if its writer was killed; of several streams, one or all.
 
     Raises:
         LabelError: The file can't be read, has no header, or is damaged before its last line.
@@ -167,7 +169,8 @@ def read_jsonl(path: str | Path) -> Recording:
         recording = Recording(RunHeader(**header), cut=bool(unfinished))
         places: dict[Any, int] = {}
         for record in others:
-            _add(recording, record, places)
+            if stream is None or record.get("stream", stream) == stream:
+                _add(recording, record, places)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as problem:
         raise LabelError(f"{name}: not a file that `ongebd detect` wrote ({problem})") from problem
     return recording
@@ -194,5 +197,7 @@ def _add(recording: Recording, record: Record, places: dict[Any, int]) -> None:
             recording.epochs.append(Epoch(int(record["epoch"]), float(record["time"]), str(record["reason"])))
         case "end":
             recording.end = RunEnd(**record)
+        case "streams":
+            recording.streams = {key: str(source) for key, source in record["streams"].items()}
         case other:
             recording.others.append({"type": other, **record})

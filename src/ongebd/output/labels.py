@@ -10,7 +10,7 @@ from math import floor
 from typing import Any
 from xml.etree import ElementTree
 
-from ongebd.common.text import printable, public_name
+from ongebd.common.text import printable, public_name, shortened
 from ongebd.errors import ConfigError
 from ongebd.output.jsonl import Recording
 from ongebd.output.runs import address_of, name_of
@@ -25,7 +25,10 @@ def own(runs: Sequence[Recording]) -> str:
     """Our own JSON: durations and boundaries in seconds, a list for each annotator."""
     videos = _videos(runs).items()
     return _json(
-        {name: {"duration": some[0].duration, "boundaries": list(map(_times, some))} for name, some in videos}
+        {
+            name: {"duration": some[0].duration, "boundaries": list(map(_times, some))} | _made_by(some[0])
+            for name, some in videos
+        }
     )
 
 
@@ -78,7 +81,8 @@ def fiftyone(runs: Sequence[Recording]) -> str:
 def elan(runs: Sequence[Recording]) -> str:
     """An ELAN annotation document, with a tier for each annotator; times in milliseconds."""
     if len(videos := _videos(runs)) > 1:
-        raise ConfigError(f"an ELAN file holds one video, not {len(videos)}; convert them one by one")
+        names = shortened(", ".join(videos), 80)
+        raise ConfigError(f"an ELAN file holds one video, not {len(videos)}; add --video with one of {names}")
     root = ElementTree.Element("ANNOTATION_DOCUMENT", AUTHOR="ongebd", FORMAT="3.0", VERSION="3.0")
     root.set("{http://www.w3.org/2001/XMLSchema-instance}noNamespaceSchemaLocation", _SCHEMA)
     root.set("DATE", datetime.now(UTC).isoformat(timespec="seconds"))
@@ -123,8 +127,13 @@ def _official(runs: Sequence[Recording]) -> dict[str, dict[str, Any]]:
             last = max(frames(duration) - 1, 0)
             numbers = [[min(last, floor(time * frames.rate)) for time in row] for row in times]
             entry |= {"fps": float(frames.rate), "num_frames": last + 1, "substages_myframeidx": numbers}
-        official[name] = entry | {"path_video": public_name(header.source)}
+        official[name] = entry | {"path_video": public_name(header.source)} | _made_by(some[0])
     return official
+
+
+def _made_by(run: Recording) -> dict[str, str]:
+    """What says whose result it is; labels of people are nobody's."""
+    return {"made_by": mark(run.header.source)} if run.header.version else {}
 
 
 def _times(run: Recording) -> list[float]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ongebd.common.text import public_name
+from ongebd.common.text import printable, public_name, shortened
 from ongebd.data.label_set import VideoLabels
 from ongebd.data.labels import read_labels
 from ongebd.data.numbers import number
@@ -26,18 +26,22 @@ from ongebd.video.timing import exact_rate
 def read_runs(source: Path, fps: Fraction | None = None, video: str | None = None) -> list[Recording]:
     """The runs in a file or folder of results or labels, one for each video and annotator; each has an end.
 
-    With `video` only those of this one, and with what it says of itself; `fps` is for what doesn't say it.
+    With `video` only those of this one, and with what it says of itself; it may be the name of a stream, too.
+    `fps` is for what doesn't say it.
     """
+    runs: list[Recording] = []
     about: dict[str, Any] = {}
+    with os_errors(source, "check the path", LabelError):
+        files = sorted(source.glob("*.jsonl")) if source.is_dir() else [source]
+    if files and files[0].suffix.lower() == ".jsonl":
+        runs = [_checked(run, str(file)) for file in files for run in _streams_of(file)]
+        if named := [run for run in runs if run.header.id and run.header.id == video]:
+            runs, video = named, None
     if video is not None:
         with VideoReader(video) as reader:
             about = {"source": video, "width": reader.width, "height": reader.height}
             fps = fps or reader.rate
-    with os_errors(source, "check the path", LabelError):
-        files = sorted(source.glob("*.jsonl")) if source.is_dir() else [source]
-    if files and files[0].suffix.lower() == ".jsonl":
-        runs = [_checked(read_jsonl(file), str(file)) for file in files]
-    else:
+    if not runs:
         runs = [run for one in read_labels(source, fps=fps).videos.values() for run in _runs_of(one)]
     if video is not None:
         runs = [run for run in runs if name_of(run) == source_stem(video)] or runs
@@ -67,7 +71,9 @@ def only(runs: Sequence[Recording], source: Path) -> Recording:
     """The run of the only video, by the annotator who agrees best with the others, or else the first."""
     if (count := len({name_of(run) for run in runs})) > 1:
         some = ", ".join(key for key, one in FORMATS.items() if one.many)
-        raise ConfigError(f"{source} holds {count} videos, and this takes one; choose --video, or {some}")
+        names = ", ".join(dict.fromkeys(name_of(run) for run in runs))
+        one = f"--video with one of {shortened(printable(names), 80)}, or a format that takes all: {some}"
+        raise ConfigError(f"{source} holds {count} videos, and this takes one; add {one}")
     return max(runs, key=lambda run: run.header.settings.get("consistency") or 0)
 
 
@@ -76,6 +82,17 @@ def check_clock(run: Recording) -> None:
     if run.epochs:
         at = f"its clock breaks at {run.epochs[0].time:.3f} s, so times don't say where to cut"
         raise ConfigError(f"{name_of(run)}: {at}; repair it first (ffmpeg -i VIDEO -c copy FIXED.mkv)")
+
+
+def _streams_of(file: Path) -> Iterator[Recording]:
+    """The run of a file of results; of several streams, each one's."""
+    whole = read_jsonl(file)
+    for key, source in whole.streams.items() if len(whole.streams) > 1 else ():
+        run = read_jsonl(file, key)
+        run.header = replace(run.header, source=source, id=key)
+        yield run
+    if len(whole.streams) < 2:
+        yield whole
 
 
 def _checked(run: Recording, name: str) -> Recording:
