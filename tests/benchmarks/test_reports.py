@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import composites
+import hard_cuts
 import numpy as np
 import pytest
 import real_clips
@@ -46,6 +48,25 @@ def test_what_is_found_is_what_detect_finds_also_from_kept_features(
     if name == "scenedetect-adaptive":  # which waits for two frames
         assert found.onsets_known is not None
         assert (found.onsets_known - found.onsets).tolist() == pytest.approx([2 / 24] * len(expected))
+
+
+def test_peers_that_see_one_film_together_find_what_each_finds_alone(film: Film) -> None:
+    pytest.importorskip("scenedetect")
+    models = [ongebd.load(f"scenedetect-{kind}") for kind in ("adaptive", "hash")]
+    alone = [ongebd.detect(film.path, model).boundaries for model in models]
+    together = hard_cuts.seen_in(film.path, models)
+    assert all(alone)
+    assert together == [[(b.time, b.onset_known or b.decided, b.kind) for b in each] for each in alone]
+
+
+def test_cuts_that_a_source_clip_has_itself_are_neither_right_nor_wrong() -> None:
+    cut, clips = CompositeBoundary(3.0, "cut", 3.0, 3.0), (hard_cuts.TRAILER,)
+    video = CompositeVideo("a", Path("a.mp4"), "all", 9.0, 24.0, 216, (cut,), (), clips)
+    found = {"a": [(time, time, "cut") for time in (1.0, 3.0, 5.0)]}
+    wrong_everywhere = hard_cuts.figures([video], found, {})
+    assert (wrong_everywhere["told"], wrong_everywhere["recall"]) == (3, 1.0)
+    assert hard_cuts.figures([video], found, {"a": (0.0, 3.1)})["told"] == 2
+    assert hard_cuts.figures([replace(video, clips=())], found, {"a": (0.0, 3.1)})["told"] == 3
 
 
 def test_settings_and_labels_of_a_method() -> None:
