@@ -21,18 +21,20 @@ _END = object()
 
 LUMA_DIM = LUMA * LUMA
 """Numbers of a feature that are luma: the last ones."""
-AGAIN = 1 / 16
-"""Seconds after which the network looks again."""
-MOVES, ANOTHER = 6.0, 10.0
-"""Levels of luma, of 255: what no cell exceeds while nothing moves, and the mean over all cells above which
-the picture is another one."""
+AGAIN = 0.24
+"""Seconds after which the network looks again: six frames of 24 a second."""
+MOVES, ANOTHER = 6.0, 6.0
+"""Levels of luma, of 255: what no cell exceeds while nothing moves, and the mean change from the frame before
+above which a sudden change may be a cut."""
+SUDDEN, LEAST_MOVED = 1.2, 0.5
+"""A cut changes the luma so much more than the frame before did; in levels. A dissolve goes on evenly."""
 
 
 class Glance:
     """Whether the network must look at the next picture of one stream, or its last feature still holds.
 
-    It looks every 1/16 s if something has moved since, and at once if the picture is another one, as after a
-    cut. At 24 frames a second that is every other frame, and hardly any of a still camera.
+    It looks four times a second if something has moved since, and at once where the luma changes suddenly,
+    as at a cut. Of a still camera it looks at hardly any picture.
 
     Attributes:
         moved: By how many levels the luma of some cell differs from the picture that was looked at last.
@@ -41,6 +43,8 @@ class Glance:
     def __init__(self) -> None:
         self.moved = 0.0
         self._seen: tuple[float, Feature] | None = None
+        self._last: Feature = np.zeros(LUMA_DIM, np.float32)
+        self._step = 0.0  # the mean change of the last picture's luma
         self._network: Feature = np.empty(0, np.float32)
 
     def reset(self) -> None:
@@ -54,10 +58,12 @@ class Glance:
             luma: The luma of the picture, as in the features of `WholePicture`, (3136,), 0 to 255.
             time: Seconds. After a time before the last one it looks.
         """
+        step = float(np.abs(luma - self._last).mean())
+        another = step > ANOTHER and step > SUDDEN * max(self._step, LEAST_MOVED)
+        self._last, self._step = luma, step
         if self._seen is not None and time >= self._seen[0]:
-            moved = np.abs(luma - self._seen[1])
-            self.moved = float(moved.max())
-            if self.moved <= MOVES or (time - self._seen[0] <= AGAIN and moved.mean() <= ANOTHER):
+            self.moved = float(np.abs(luma - self._seen[1]).max())
+            if self.moved <= MOVES or (time - self._seen[0] <= AGAIN and not another):
                 return False
         self._seen, self.moved = (time, luma), 0.0
         return True

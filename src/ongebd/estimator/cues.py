@@ -18,7 +18,7 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.backbones.pipeline import LUMA_DIM
+from ongebd.backbones.pipeline import LEAST_MOVED, LUMA_DIM, SUDDEN
 from ongebd.errors import ConfigError
 from ongebd.estimator.appearance import TINY, AppearanceCues, RecentFeatures
 from ongebd.estimator.motion import SIDE, MotionCues, MotionMemory
@@ -74,8 +74,6 @@ CUT_ERROR, CUT_FLOOR, CUT_MOST = 0.21, 0.01, 4.0
 FLASH, SAME_SHAPES = 0.005, 0.4
 FADE, NO_SHAPES = 0.02, 20.0
 """Set on 113 cuts, 22 composites and 3,000 pairs of frames from one half of our clips."""
-SUDDEN, LEAST_MOVED = 1.2, 0.5
-"""A cut changes the luma so much more than the frame before did; in levels. A dissolve goes on evenly."""
 
 
 class CutDetector:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ongebd.backbones.pipeline import AGAIN, ANOTHER, LUMA_DIM, MOVES
+from ongebd.backbones.pipeline import AGAIN, LEAST_MOVED, LUMA_DIM, MOVES, SUDDEN
 from ongebd.estimator import appearance as ap
 from ongebd.estimator import cues as cu
 from ongebd.estimator import motion as mo
@@ -189,15 +189,15 @@ class BatchedGlance:
         )
 
     def step(
-        self, features: Tensor, state: tuple[Tensor, ...], seen: Tensor, time: Tensor
+        self, features: Tensor, state: tuple[Tensor, ...], another: Tensor, seen: Tensor, time: Tensor
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """The features that count, (B, D), float32; and the new state."""
+        """The features that count, (B, D), float32; and the new state. `another`: the luma says so, (B,)."""
         last, since = state
-        moved = (features[:, -LUMA_DIM:] - last[:, -LUMA_DIM:]).abs()
-        soon = (time - since <= AGAIN) & (moved.mean(1) <= ANOTHER)
-        looks = (seen == 0) | ((moved.amax(1) > MOVES) & ~soon)
-        looked = torch.where(looks[:, None], features, last)
         luma = features[:, -LUMA_DIM:]
+        moved = (luma - last[:, -LUMA_DIM:]).abs().amax(1)
+        soon = (time - since <= AGAIN) & ~another
+        looks = (seen == 0) | ((moved > MOVES) & ~soon)
+        looked = torch.where(looks[:, None], features, last)
         counts = torch.cat([looked[:, :-LUMA_DIM], luma], dim=1)
         return counts, (looked, torch.where(looks, time, since))
 
@@ -218,13 +218,21 @@ class BatchedCuts:
             torch.zeros(1, device=device),
         )
 
+    @staticmethod
+    def moves(luma: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        """How much the luma, (B, 3136), has just changed, (B,); and whether suddenly, (B,)."""
+        moves = (luma - state[2]).abs().mean(1)
+        return moves, moves > SUDDEN * state[3].clamp_min(LEAST_MOVED)
+
     def step(
-        self, gram: Tensor, luma: Tensor, state: tuple[Tensor, ...], seen: Tensor
+        self, gram: Tensor, luma: Tensor, moved: tuple[Tensor, Tensor], state: tuple[Tensor, ...], seen: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Whether a cut lies before each frame, (B,); `gram` is that of its feature and earlier ones."""
-        errors, count, before, moved = state
-        moves = (luma - before).abs().mean(1)
-        sudden = moves > cu.SUDDEN * moved.clamp_min(cu.LEAST_MOVED)
+        """Whether a cut lies before each frame, (B,).
+
+        `gram` is that of its feature and earlier ones, `moved` is what `moves` says.
+        """
+        errors, count, before, _ = state
+        moves, sudden = moved
         gram = gram[:, : cu.CUT_FRAMES + 1, : cu.CUT_FRAMES + 1]
         lengths = (gram[:, 0, :1] * gram.diagonal(dim1=1, dim2=2)[:, 1:]).sqrt().clamp_min(ap.TINY)
         apart = (1.0 - gram[:, 0, 1:] / lengths) / 2.0  # (B, 4)
