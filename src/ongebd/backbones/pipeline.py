@@ -140,16 +140,18 @@ def frame_features(
     def embed(some: list[Frame]) -> Features:  # (batch, D)
         return backbone.embed(np.stack([backbone.crop(frame.rgb) for frame in some]))
 
+    def glanced(glance: Glance, frame: Frame) -> Future[Features] | Feature:
+        square = backbone.crop(frame.rgb)
+        luma = glance.unseen(square, float(frame.time))
+        return pool.submit(backbone.embed, square[np.newaxis]) if luma is None else luma
+
     def begun() -> Iterator[tuple[list[Frame], Future[Features] | Feature]]:
         source, epoch = iter(frames), 0
         while some := list(islice(source, batch)):
-            luma = None
-            if glance is not None:
-                if some[0].epoch != epoch:
-                    glance.reset()
-                epoch = some[0].epoch
-                luma = glance.unseen(backbone.crop(some[0].rgb), float(some[0].time))
-            yield some, (pool.submit(embed, some) if luma is None else luma)
+            if glance is not None and some[0].epoch != epoch:
+                glance.reset()
+            epoch = some[0].epoch
+            yield some, (pool.submit(embed, some) if glance is None else glanced(glance, some[0]))
 
     pool = ThreadPoolExecutor(workers, thread_name_prefix="ongebd-backbone")
     try:
