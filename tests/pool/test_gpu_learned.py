@@ -44,8 +44,8 @@ def features(seed: int, count: int, still: bool = False, trembles: float = 0.0) 
     return np.array(rows[:count], np.float32)
 
 
-NEARLY = 0.02
-"""Where sums are rounded in another way, a cue may cross a threshold of a tree."""
+NEARLY = 0.1
+"""Where sums are rounded in another way, a cue may cross a threshold that many trees share: seldom."""
 
 
 def alike(ours, wanted) -> None:

@@ -42,14 +42,14 @@ class Glance:
 
     def __init__(self) -> None:
         self.moved = 0.0
-        self._seen: tuple[float, Feature] | None = None
-        self._last: Feature = np.zeros(LUMA_DIM, np.float32)
-        self._step = 0.0  # the mean change of the last picture's luma
         self._network: Feature = np.empty(0, np.float32)
+        self.reset()
 
     def reset(self) -> None:
         """Look at the next picture."""
-        self._seen = None
+        self._seen: tuple[float, Feature] | None = None
+        self._last: Feature = np.zeros(LUMA_DIM, np.float32)
+        self._step = 0.0  # the mean change of the last picture's luma
 
     def __call__(self, luma: Feature, time: float) -> bool:
         """Whether it must look; ask once about each picture.

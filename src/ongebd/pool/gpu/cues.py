@@ -225,7 +225,12 @@ class BatchedCuts:
         return moves, moves > SUDDEN * state[3].clamp_min(LEAST_MOVED)
 
     def step(
-        self, gram: Tensor, luma: Tensor, moved: tuple[Tensor, Tensor], state: tuple[Tensor, ...], seen: Tensor
+        self,
+        gram: Tensor,
+        luma: Tensor,
+        moved: tuple[Tensor, Tensor],
+        state: tuple[Tensor, ...],
+        seen: Tensor,
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Whether a cut lies before each frame, (B,).
 
