@@ -103,10 +103,6 @@ def _found(
     """The result of each video, in order."""
     job = partial(_together, store, model, settings)
     tasks = [ids[first : first + _TOGETHER] for first in range(0, len(ids), _TOGETHER)]
-    if workers == 1:
-        for task in tasks:
-            yield from job(task)
-        return
     with closing(side_by_side(job, tasks, workers)) as results:
         for each in results:
             yield from each

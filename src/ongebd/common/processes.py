@@ -27,11 +27,14 @@ def side_by_side(
     Args:
         job: Picklable, as are the tasks and results.
         tasks: What the job is called with.
-        workers: Processes.
+        workers: Processes; with 1, or for a single task, the job runs in this one.
 
     Raises:
         OngebdError: The job raised it, or a process died.
     """
+    if min(workers, len(tasks)) < 2:
+        yield from map(job, tasks)
+        return
     done: dict[int, Result] = {}
     with children(_work, min(workers, len(tasks))) as (_, pipes):
         for pipe in pipes:

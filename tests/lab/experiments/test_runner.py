@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
@@ -32,8 +33,9 @@ SCALE = replace(TINY, training={**TINY.training, "width": 16, "ffn": 16, "heads"
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> None:
+def _one_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
 
 
 class Made:
@@ -81,8 +83,7 @@ def test_tables_share_trainings_and_a_second_run_trains_nothing(
     steps = runner.plan(some)
     # Classifier, EST, REST, EST+REST and two untrained anticipators: the discriminator takes no training.
     assert len(steps) == 6
-    for step in steps:
-        runner.train(step)
+    assert list(runner.train(steps)) == steps
     assert runner.plan(some) == []
     tables = [runner.table(experiment) for experiment in some]
     assert not any(table.failures or table.missing for table in tables)
@@ -125,13 +126,48 @@ def test_the_model_for_pictures_is_kept_whichever_row_trained_it(material: Made,
     both = next(row for row in components.rows if row.name == "EST+REST+OBD")
     ours = next(row for row in online.rows if row.name == "ESTimator")
     assert runner.model(online, ours) is None
-    runner.train(Step(both, 0, components))
+    list(runner.train([Step(both, 0, components)]))
     folder = runner.model(online, ours)
     assert folder is not None
     assert (folder / "model.safetensors").exists()
     one = next(row for row in components.rows if row.name == "EST")
-    runner.train(Step(one, 0, components))
-    assert runner.model(components, one) is None, "only what a picture needs is kept"
+    list(runner.train([Step(one, 0, components)]))
+    assert runner.model(components, one) is None, "only what is needed again is kept"
+
+
+def test_a_model_that_was_trained_for_its_own_set_scores_another_one_too(
+    runner: Runner, material: Made, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zero_shot = EXPERIMENTS["zero-shot"]
+    ours = next(row for row in zero_shot.rows if row.name == "ESTimator")
+    list(runner.train([Step(ours, 0, EXPERIMENTS["online-kinetics"])]))
+    trained = runner.frame_scores(EXPERIMENTS["online-kinetics"], ours).test[1]
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(scoring, "train", refuse)
+    labels = material.set.test.labels
+    fewer = LabelSet(dict(list(labels.videos.items())[:2]), "custom", "made")
+    other = replace(material.set, test=replace(material.set.test, labels=fewer))
+    both = SimpleNamespace(about="", get=lambda name: other if name == "inria" else material.set)
+    again = Runner(both, SCALE, Cache(work), "cpu")  # type: ignore[arg-type]
+    scores = again.frame_scores(zero_shot, ours).test[1]
+    np.testing.assert_allclose(np.concatenate(scores), np.concatenate(trained[:2]), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_trainings_side_by_side_give_what_one_by_one_gives(
+    runner: Runner, material: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    components = EXPERIMENTS["components"]
+    rows = tuple(row for row in components.rows if row.name in ("EST", "REST"))
+    experiment = replace(components, rows=rows)
+    list(runner.train(runner.plan([experiment])))
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    beside = Runner(material, SCALE, Cache(tmp_path), "cpu")  # type: ignore[arg-type]
+    assert len(list(beside.train(beside.plan([experiment])))) == 2
+    assert beside.table(experiment) == runner.table(experiment)
 
 
 def test_every_table_has_its_floors_and_says_what_it_was_scored_on(runner: Runner) -> None:
@@ -197,8 +233,8 @@ def test_a_row_that_fails_says_why_and_the_others_stand(
     experiment = replace(EXPERIMENTS["components"], rows=rows)
     steps = runner.plan([experiment])
     assert len(steps) == 2
-    for step in steps:
-        runner.train(step)
+    assert list(runner.train(steps)) == steps
+    monkeypatch.setattr(scoring, "train", real)  # what failed isn't trained a second time
     table = runner.table(experiment)
     assert table.failures == ["components, EST: video 'x': a feature has norm zero"]
     failed, stands = table.rows

@@ -118,9 +118,6 @@ def _made(
     config: ComposeConfig, plans: Sequence[VideoPlan], folder: Path, workers: int
 ) -> Generator[CompositeVideo, None, None]:
     job = partial(write_video, folder=folder, crf=config.crf)
-    if workers == 1 or len(plans) < 2:
-        yield from map(job, plans)
-        return
     done: set[Path] = set()
     try:
         with closing(side_by_side(job, plans, workers)) as videos:

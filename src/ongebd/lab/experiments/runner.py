@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import os
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ongebd.common.processes import side_by_side
 from ongebd.data.labelled import LabelledVideo
 from ongebd.data.numbers import videos as count_of
 from ongebd.errors import MissingDataError, OngebdError
@@ -21,8 +23,17 @@ from ongebd.lab.experiments.datasets import DataSet, DataSource, Part
 from ongebd.lab.experiments.definition import Experiment, Row
 from ongebd.lab.experiments.scales import Scale
 from ongebd.lab.experiments.scores import SCORES, Limit, Measured, Resampled, compared, count, limits
-from ongebd.lab.experiments.scoring import FrameScores, Scoring, Shared, decide, given, watch
+from ongebd.lab.experiments.scoring import (
+    FrameScores,
+    Scoring,
+    Shared,
+    decide,
+    failure_of,
+    given,
+    watch,
+)
 from ongebd.lab.experiments.speed import bench, speed_values
+from ongebd.lab.training.loop import MODEL
 
 
 @dataclass(frozen=True)
@@ -115,10 +126,16 @@ class Runner:
                             steps.setdefault(str(key), Step(row, seed, experiment))
         return list(steps.values())
 
-    def train(self, step: Step) -> None:
-        """Do a step. If it fails, its table says why."""
-        with suppress(OngebdError):
-            self._scores_of(step.row, step.seed, *self._sets(step.experiment))
+    def train(self, steps: Sequence[Step]) -> Generator[Step, None, None]:
+        """Do steps, side by side on a CPU; each that is done, in order. If one fails, its table says why."""
+        tasks = [(step.row, step.seed, *self._sets(step.experiment)) for step in steps]
+        job = partial(failure_of, self._scale, self._cache.folder, self.device)
+        workers = (os.cpu_count() or 1) if self.device == "cpu" else 1
+        with closing(side_by_side(job, tasks, workers)) as failures:
+            for step, task, failure in zip(steps, tasks, failures, strict=True):
+                if failure:
+                    (self._frame_scores[str(self._scoring.key(*task))],) = failure
+                yield step
 
     def table(self, experiment: Experiment) -> TableResult:
         """A table; what it needs and the cache lacks is done now."""
@@ -145,7 +162,7 @@ class Runner:
     def model(self, experiment: Experiment, row: Row) -> Path | None:
         """Folder of a row's model with the first seed, if it was kept."""
         key = self._scoring.key(row, 0, *self._sets(experiment))
-        folder = self._cache.path("errors", key) / "model"
+        folder = self._cache.path("errors", key) / MODEL
         return folder if folder.exists() else None
 
     def test_part(self, experiment: Experiment) -> Part:

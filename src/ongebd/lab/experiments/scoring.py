@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 import ongebd
+from ongebd.backbones.torch_backbone import computing_threads
 from ongebd.data.id_matching import match_ids
 from ongebd.data.label_set import LabelSet
 from ongebd.data.labelled import LabelledVideo, label_videos
@@ -118,18 +119,28 @@ class Scoring:
         dataset = make_dataset(store, trained_on.training.labels, config)
         parts = {"validation": dataset.validation, "test": self._videos(data.test, config)}
 
-        key = self.key(row, seed, trained_on, data)
+        key, own = self.key(row, seed, trained_on, data), self.key(row, seed, trained_on, trained_on)
+        plain = self.key(replace(row, training={}), seed, trained_on, data) == key
 
         def make(folder: Path) -> dict[str, Any]:
-            memory = None
+            memory, model = None, self._cache.path("errors", own) / MODEL
             if row.kind == "untrained":
                 scores = {part: _untrained(row.method, videos, self.device) for part, videos in parts.items()}
             else:
-                scores, memory = self._train(config, folder / "training", dataset, parts)
-                plain = replace(row, training={})
-                if seed == 0 and self.key(plain, 0, trained_on, data) == key:  # for pictures of videos
-                    (folder / "training" / MODEL).rename(folder / "model")
-                shutil.rmtree(folder / "training")
+                if plain and key != own:  # only the videos to score are another set's
+                    self.frame_scores(row, seed, trained_on, trained_on)
+                if not model.exists():
+                    memory, model = self._train(config, folder / "training", dataset), folder / MODEL
+                    (folder / "training" / MODEL).rename(model)
+                    shutil.rmtree(folder / "training")
+                task, device = task_of(config), torch.device(self.device)
+                network = task.load(model).to(device)
+                scores = {
+                    part: task.scores(network, videos, place_features(videos, device, "auto"))
+                    for part, videos in parts.items()
+                }
+                if model.parent == folder and (not plain or row.method in SYSTEMS):
+                    shutil.rmtree(model)  # it serves neither another set nor pictures
             arrays = {part: np.concatenate(each) for part, each in scores.items()}
             np.savez(folder / "errors.npz", validation=arrays["validation"], test=arrays["test"])
             return {"memory": memory}
@@ -140,20 +151,13 @@ class Scoring:
         lacking = len(dataset.labels) - len(dataset.training) - len(dataset.validation)
         return FrameScores(validation, test, dataset.fps, self._cache.facts(entry).get("memory"), lacking)
 
-    def _train(
-        self, config: TrainConfig, out: Path, dataset: Dataset, parts: Mapping[str, list[LabelledVideo]]
-    ) -> tuple[dict[str, list[FloatArray]], int | None]:
+    def _train(self, config: TrainConfig, out: Path, dataset: Dataset) -> int | None:
+        """Write a model into `out`; how much of the GPU's memory that took, bytes."""
         device = torch.device(self.device)
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
-        trained = train(replace(config, out=str(out)), dataset=dataset, report=False)
-        memory = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
-        task = task_of(config)
-        scores = {
-            part: task.scores(trained.model, videos, place_features(videos, device, "auto"))
-            for part, videos in parts.items()
-        }
-        return scores, memory
+        train(replace(config, out=str(out)), dataset=dataset, report=False)
+        return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
 
     def _videos(self, part: Part, config: TrainConfig) -> list[LabelledVideo]:
         key = (id(part), config.label_rule, config.near)
@@ -162,6 +166,18 @@ class Scoring:
             found = label_videos(store, part.labels, rule=config.label_rule, near=config.near)
             self._labelled[key] = found.videos
         return self._labelled[key]
+
+
+def failure_of(
+    scale: Scale, work: Path, device: str, task: tuple[Row, int, DataSet, DataSet]
+) -> list[OngebdError]:
+    """Put the scores of a row's frames into the cache, in one CPU thread; why not, where it fails."""
+    with computing_threads(1, torch.device(device)):
+        try:
+            Scoring(scale, Cache(work), device).frame_scores(*task)
+        except OngebdError as problem:
+            return [problem]
+    return []
 
 
 def _untrained(name: str, videos: list[LabelledVideo], where: str) -> list[FloatArray]:

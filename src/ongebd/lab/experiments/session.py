@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -42,7 +43,7 @@ def run_experiments(
     Of the test videos in `data`, only those are scored that the file `ids` lists, if there is one. `given`
     has files of predictions by the name of a row to add.
 
-    `tell` prints a line; `show` says what is being trained, how many trainings are done, and of how many.
+    `tell` prints a line; `show` says what was trained last, how many trainings are done, and of how many.
 
     Returns:
         0, or 2 if something failed; the report in `out` says what.
@@ -62,9 +63,9 @@ def run_experiments(
         tell(f"removed {removed} half-made piece{'s' * (removed != 1)} of work of a killed run")
     if steps := runner.plan(experiments):
         tell(f"{len(steps)} trainings to do")
-    for done, step in enumerate(steps):
-        show(f"{step.experiment.name}: {step.row.name}, seed {step.seed}", done, len(steps))
-        runner.train(step)
+        with closing(runner.train(steps)) as trained:
+            for done, step in enumerate(trained, 1):
+                show(f"{step.experiment.name}: {step.row.name}, seed {step.seed}", done, len(steps))
     tables = [runner.table(experiment) for experiment in experiments]
     figures = draw(runner, tables, out)
     about = source.about
