@@ -12,6 +12,7 @@ import pytest
 
 from ongebd.features import frame_features
 from ongebd.types import Frame
+from waiting import until
 
 
 def frames(count: int, taken: list[int] | None = None) -> Iterator[Frame]:
@@ -38,7 +39,8 @@ def test_no_more_frames_are_taken_than_are_worked_on(backbone: object) -> None:
     taken: list[int] = []
     found = frame_features(frames(100, taken), backbone, workers=2, batch=3)
     next(found)
-    time.sleep(0.2)  # let it take what it will
+    until(lambda: len(taken) >= 3 * (1 + 2 * 2 + 1))
+    time.sleep(0.05)  # let it take what it will
     assert len(taken) == 3 * (1 + 2 * 2 + 1), "one handed out, two waiting for each worker, one in hand"
     found.close()
 
@@ -72,7 +74,7 @@ def test_a_feature_is_given_before_the_next_frame_has_come(backbone: object, wor
     def slow() -> Iterator[Frame]:
         for frame in frames(10):
             yield frame
-            assert given.acquire(timeout=20), "the feature of the last frame was held back"
+            assert given.acquire(timeout=60), "the feature of the last frame was held back"
 
     for _ in frame_features(slow(), backbone, workers):
         given.release()

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from ongebd.cli import main
 from ongebd.features import FeatureStore
+from waiting import until
 
 pytestmark = [
     pytest.mark.slow,
@@ -55,12 +55,6 @@ class Run:
 
     def workers(self) -> list[int]:
         return [pid for pid, line in self.alive().items() if line.startswith("ray::work_on")]
-
-    def until(self, wanted: Callable[[], object], seconds: float = 90) -> None:
-        deadline = time.monotonic() + seconds
-        while not wanted():
-            assert time.monotonic() < deadline, self.alive()
-            time.sleep(0.05)
 
     def ended(self) -> tuple[int, str, str]:
         out, err = self.process.communicate(timeout=180)
@@ -112,7 +106,7 @@ def test_it_prints_its_own_lines_only_and_leaves_nothing_running(
     out = tmp_path / "store"
     command = run("extract", *clips, "--out", str(out))
     status, printed, shown = command.ended()
-    command.until(lambda: not command.alive(), 30)
+    until(lambda: not command.alive())
     assert (status, printed) == (2, "")
     said = [line for line in shown.splitlines() if "videos  " not in line]  # a line every ten seconds
     assert said[0] == "ongebd: starting Ray on this machine …"
@@ -127,7 +121,7 @@ def test_a_killed_worker_costs_nothing_but_time(
 ) -> None:
     out, plain = tmp_path / "store", tmp_path / "plain"
     command = run("extract", *many, "--out", str(out), "--quiet")
-    command.until(lambda: stored(out) >= 3)
+    until(lambda: stored(out) >= 3)
     os.kill(command.workers()[0], signal.SIGKILL)
     assert command.ended() == (0, "", "")
     assert main(["extract", *many, "--out", str(plain), "--quiet"]) == 0
@@ -140,13 +134,13 @@ def test_stopped_by_hand_it_keeps_what_was_done_and_goes_on_later(
 ) -> None:
     out, plain = tmp_path / "store", tmp_path / "plain"
     command = run("extract", *many, "--out", str(out))
-    command.until(lambda: stored(out) >= 2)
+    until(lambda: stored(out) >= 2)
     if stop is signal.SIGINT:
         os.killpg(command.process.pid, stop)  # as a terminal does
     else:
         command.process.send_signal(stop)
     status, _, shown = command.ended()
-    command.until(lambda: not command.alive(), 30)
+    until(lambda: not command.alive())
     assert status == 130
     assert "stopped early: run the same command again to continue" in shown
     assert "Traceback" not in shown
@@ -162,10 +156,10 @@ def test_killed_outright_it_takes_its_ray_with_it(
 ) -> None:
     out = tmp_path / "found"
     command = run("detect", *many, "--out", str(out))
-    command.until(lambda: any(out.glob("m[0-9]*.jsonl")))
+    until(lambda: any(out.glob("m[0-9]*.jsonl")))
     command.process.kill()
     command.ended()
     # One of Ray's helpers first tries for a while to tell the others, who are gone.
-    command.until(lambda: not command.alive(), 240)
+    until(lambda: not command.alive(), 240)
     for path in out.glob("m[0-9]*.jsonl"):
         assert path.read_text().splitlines()[-1].startswith('{"type": "end"')

@@ -277,7 +277,7 @@ def test_a_time_that_goes_back_is_warned_of_once_at_the_line_that_gave_it(stub_m
             what = np.ones(4, np.float32)
         for time in (0, 1, 2, 2, 1, 0):
             take(what, time)
-        pool.wait(10)
+        pool.wait(60)
     (warning,) = recwarn.list
     assert re.match(BACK, str(warning.message))
     assert Path(warning.filename).name == Path(__file__).name

@@ -58,7 +58,7 @@ def test_a_pool_retunes_a_stream_after_the_frames_before_and_no_other():
                 streams[1].retune(sensitivity=0.8)
             for stream in streams:
                 stream.submit_feature(feature, index / 24)
-        assert pool.wait(10)
+        assert pool.wait(60)
         results = pool.poll()
         assert streams[1].config.sensitivity == 0.8
         assert streams[0].config.sensitivity is None

@@ -39,7 +39,7 @@ def breaking(data: bytes, share: float, how: str):
             self.wfile.write(data[: int(share * len(data))])
             self.wfile.flush()
             if how == "silent":
-                over.wait(30)
+                over.wait(150)
 
         def log_message(self, *_):
             pass

@@ -14,6 +14,7 @@ import pytest
 from ongebd.errors import ConfigError, SourceError
 from ongebd.video import VideoReader, source
 from ongebd.video.connecting import Connecting, PipeEnd, interruptible
+from waiting import HANG, NEVER, at_once
 
 
 def in_a_moment(event: threading.Event, seconds: float = 0.3) -> threading.Timer:
@@ -28,46 +29,41 @@ def test_opening_ends_at_once_when_told_to_stop(scheme):
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"{scheme}://127.0.0.1:{server.getsockname()[1]}/x"
         timer = in_a_moment(stop)
-        began = time.monotonic()
-        with pytest.raises(SourceError):
-            VideoReader(url, connecting=Connecting(open_timeout=30, stop=stop))
-        assert time.monotonic() - began < 2
+        with at_once(), pytest.raises(SourceError):
+            VideoReader(url, connecting=Connecting(open_timeout=NEVER, stop=stop))
         timer.join()
 
 
 def test_reading_ends_at_once_when_told_to_stop_and_keeps_what_came(make_video, make_scene, tmp_path):
     data = make_video(tmp_path / "c.ts", [make_scene(n, 96, 64) for n in range(40)]).read_bytes()
-    stop = threading.Event()
+    stop, over, count = threading.Event(), threading.Event(), 0
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def send():
             connection, _ = server.accept()
             with connection:
                 connection.sendall(data)
-                stop.wait(20)
-                time.sleep(0.5)
+                over.wait(NEVER)
 
         thread = threading.Thread(target=send)
         thread.start()
-        connecting = Connecting(read_timeout=30, live=True, stop=stop)
-        with VideoReader(f"tcp://127.0.0.1:{server.getsockname()[1]}", connecting=connecting) as video:
-            timer = in_a_moment(stop, 0.5)
-            began = time.monotonic()
-            frames = list(video)
-            assert time.monotonic() - began < 2
-        timer.join()
+        connecting = Connecting(read_timeout=NEVER, live=True, stop=stop)
+        url = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with at_once(), VideoReader(url, connecting=connecting) as video:
+            for count, _ in enumerate(video, 1):
+                if count == 30:
+                    in_a_moment(stop)
+        over.set()
         thread.join()
-    assert len(frames) >= 30
+    assert count >= 30
     assert video.broken.endswith("it was stopped")
 
 
 def test_the_time_outs_of_one_source_are_its_own_and_told():
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/x.mp4"
-        began = time.monotonic()
         with pytest.raises(SourceError, match=r"no answer within 0\.3 s"):
             VideoReader(url, connecting=Connecting(open_timeout=0.3))
-        assert time.monotonic() - began < 3
 
 
 def test_a_stop_in_one_thread_leaves_the_others_alone():
@@ -86,8 +82,8 @@ def test_a_stop_in_one_thread_leaves_the_others_alone():
         thread.start()
         thread.join()
     assert seen["stopped"] > 1e6
-    assert abs(seen["other"]) < 1
-    assert abs(seen["none"]) < 1
+    assert abs(seen["other"]) < HANG
+    assert abs(seen["none"]) < HANG
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a pipe with a name")
@@ -104,7 +100,7 @@ def test_a_camera_whose_driver_hangs_is_left(make_video, make_scene, tmp_path, m
     def send():
         with driver.open("wb", 0) as pipe:
             pipe.write(data)
-            over.wait(20)
+            over.wait(NEVER)
 
     def end_it():
         stop.set() if end == "stop" else signal.raise_signal(signal.SIGINT) if end == "Ctrl-C" else None
@@ -112,15 +108,13 @@ def test_a_camera_whose_driver_hangs_is_left(make_video, make_scene, tmp_path, m
     sender, ender = threading.Thread(target=send), threading.Timer(0.5, end_it)
     if at == "reading":
         sender.start()
-    seconds = 0.5 if end == "time-out" else 20
+    seconds = 0.5 if end == "time-out" else NEVER
     ender.start()
-    began = time.monotonic()
-    with suppress(SourceError, KeyboardInterrupt):
+    with at_once(), suppress(SourceError, KeyboardInterrupt):
         connecting = Connecting(open_timeout=seconds, read_timeout=seconds, stop=stop, live=True)
         with VideoReader("camera:0", connecting=connecting) as video:
             frames = list(video)
             assert (len(frames) >= 50, video.broken is not None) == (True, True)
-    assert 0.4 < time.monotonic() - began < 5
     over.set()
     if at == "opening":
         sender.start()  # lets FFmpeg go
@@ -138,11 +132,11 @@ def test_a_pipe_is_waited_for_until_the_time_out():
         began = time.monotonic()
         with pytest.raises(TimeoutError, match=r"no data for 0\.3 s"):
             end.read(10)
-        assert 0.2 < time.monotonic() - began < 2
+        assert time.monotonic() - began > 0.2
         stop = threading.Event()
         timer = in_a_moment(stop, 0.1)
-        with pytest.raises(OSError, match="it was stopped"):
-            PipeEnd(read, Connecting(read_timeout=30, stop=stop)).read(10)
+        with at_once(), pytest.raises(OSError, match="it was stopped"):
+            PipeEnd(read, Connecting(read_timeout=NEVER, stop=stop)).read(10)
         timer.join()
         os.close(write)
         assert end.read(10) == b""

@@ -200,7 +200,7 @@ def test_a_named_pipe(tmp_path, make_video, make_numbered, read):
     writer = threading.Thread(target=pipe.write_bytes, args=[data], daemon=True)
     writer.start()
     assert len(read(pipe)[1]) == 10
-    writer.join(10)
+    writer.join(60)
     assert not writer.is_alive()
 
 

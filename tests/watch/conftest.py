@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
@@ -24,12 +24,20 @@ from ongebd.baselines.pictures import Pictures
 from ongebd.detector import Model, StreamConfig
 from ongebd.errors import SourceError
 from ongebd.types import Epoch, Frame
-from ongebd.watch import ClipLength, Patience, Watcher
+from ongebd.watch import ClipLength, Patience
 from ongebd.watch.hub import Hub, Subscription
 from ongebd.watch.records import Record
 from ongebd.watch.sources import Clock
+from waiting import HANG, NEVER, until
 
-QUICK = Patience(open_timeout=5, read_timeout=2, stall_after=0.6, first_delay=0.05, longest_delay=0.2)
+with suppress(ImportError):  # five seconds, without more words
+    from httpx._config import DEFAULT_TIMEOUT_CONFIG as WEB
+
+    WEB.connect = WEB.read = WEB.write = WEB.pool = HANG
+
+QUICK = Patience(
+    open_timeout=NEVER, read_timeout=NEVER, stall_after=NEVER, first_delay=0.05, longest_delay=0.2
+)
 
 
 def our_threads() -> set[threading.Thread]:
@@ -41,10 +49,7 @@ def our_threads() -> set[threading.Thread]:
 def _no_thread_is_left() -> Iterator[None]:
     before = our_threads()
     yield
-    until = time.monotonic() + 2
-    while left := our_threads() - before:
-        assert time.monotonic() < until, left
-        time.sleep(0.01)
+    until(lambda: our_threads() <= before)
 
 
 @pytest.fixture(scope="session")
@@ -98,7 +103,7 @@ class MadeReader:
                 time.sleep(self._pause)
             yield frame
         if self._hold is not None:
-            self._hold.wait(20)
+            self._hold.wait(NEVER)
             if self._late:
                 self.draining = True
                 yield from self._late
@@ -115,15 +120,6 @@ def opens(*connections: MadeReader | str) -> Callable[..., Any]:
         return one
 
     return open_next
-
-
-def waits(watcher: Watcher, ready: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Wait for something, or fail with how the streams do."""
-    until = time.monotonic() + seconds
-    while not ready():
-        how = {key: stream.status() for key, stream in watcher.streams.items()}
-        assert time.monotonic() < until, how
-        time.sleep(0.01)
 
 
 class FixedClock(Clock):

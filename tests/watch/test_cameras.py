@@ -144,7 +144,7 @@ def test_a_hangup_reads_the_file_again_and_a_wrong_one_changes_nothing(written, 
     )
     lines = iter(process.stdout.readline, "")
 
-    def until(said):
+    def read_to(said):
         seen = []
         for line in lines:
             seen.append(line)
@@ -153,19 +153,19 @@ def test_a_hangup_reads_the_file_again_and_a_wrong_one_changes_nothing(written, 
         raise AssertionError(seen)
 
     try:
-        until("door  reconnecting")
+        read_to("door  reconnecting")
         write(0.4)
         process.send_signal(signal.SIGHUP)
-        assert any("sensitivity 0.4" in line for line in [*until("took the new settings"), next(lines)])
+        assert any("sensitivity 0.4" in line for line in [*read_to("took the new settings"), next(lines)])
         write(7)
         process.send_signal(signal.SIGHUP)
-        assert "sensitivity must be at least 0.1" in until("the cameras stay as they were")[-2]
+        assert "sensitivity must be at least 0.1" in read_to("the cameras stay as they were")[-2]
         write(0.4, CAMERA.replace("Door", "Yard").replace(":9", ":7"))
         process.send_signal(signal.SIGHUP)
-        until("other cameras or outputs: begins again")
-        until("yard  reconnecting")
+        read_to("other cameras or outputs: begins again")
+        read_to("yard  reconnecting")
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
     finally:
         process.kill()
         process.stdout.close()
@@ -244,7 +244,7 @@ def test_decisions_do_not_depend_on_what_is_masked(make_video, light_model, tmp_
         camera = Camera(name="Door", source=str(path), masks=(SQUARE,))
         watcher = Watcher([camera], model=model)
         with watcher.hub.subscribe(Point) as told, watcher:
-            assert watcher.join(20)
+            assert watcher.join(60)
         points.append([replace(one, wall=0) for one in everything(told)])
     assert len(points[0]) > 40
     assert points[0] == points[1]

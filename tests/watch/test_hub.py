@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
 from ongebd.errors import ConfigError
 from ongebd.watch import Dropped, Retuned
 from ongebd.watch.hub import Hub, Subscription
+from waiting import until
 
 
 def retuned(number):
@@ -26,10 +26,8 @@ def test_each_subscriber_gets_the_kinds_that_it_asked_for_in_order():
 def test_a_full_subscription_drops_the_oldest_counts_it_and_holds_up_nobody():
     hub = Hub()
     slow, quick = hub.subscribe(limit=3), hub.subscribe(limit=100)
-    began = time.monotonic()
     for number in range(50):
         hub.publish(retuned(number))
-    assert time.monotonic() - began < 1
     assert [slow.get(0).wall for _ in range(3)] == [47.0, 48.0, 49.0]
     assert (slow.lost, quick.lost) == (47, 0)
 
@@ -57,9 +55,9 @@ def test_closing_wakes_who_waits_and_leaves_what_came():
     got: list[object] = []
     thread = threading.Thread(target=lambda: got.append(subscription.get()))
     thread.start()
-    time.sleep(0.05)
+    until(lambda: subscription._news._waiters)
     hub.close()
-    thread.join(2)
+    thread.join(60)
     assert got == [None]
     with hub.subscribe() as late:
         assert late.closed

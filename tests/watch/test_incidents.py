@@ -189,7 +189,7 @@ def test_the_best_picture_is_the_sharpest_and_most_different_one(light_model: Mo
         max_pending=1000,
     )
     with watcher.hub.subscribe(Incident) as told, watcher:
-        assert watcher.join(10)
+        assert watcher.join(60)
         records = everything(told)
     first = next(one for one in records if one.start >= 2)
     history = watcher.streams["door"].history

@@ -16,9 +16,10 @@ from ongebd.watch import Clip, Patience
 from ongebd.watch.history import Best, History
 from ongebd.watch.sinks import KeptIncidents
 from ongebd.watch.sinks.kept import FILE
+from waiting import until
 
 from .conftest import sink_watcher
-from .test_messages import WALL, incident, running, until
+from .test_messages import WALL, incident, running
 
 DAY = 86_400
 

@@ -224,7 +224,7 @@ def test_the_example_of_the_guide_tells_everything_and_ends(place, capfd, name):
     code = example.replace(given_sources, f'["film.mp4", "other={name}"], model="window-mean"')
     thread = threading.Thread(target=exec, args=(code, {}), daemon=True)
     thread.start()
-    thread.join(30)
+    thread.join(60)
     assert not thread.is_alive()
     said = capfd.readouterr().out
     onsets, ends = said.count("Onset("), said.count("Found(")

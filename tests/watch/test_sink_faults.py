@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from ongebd.types import Boundary
 from ongebd.watch import Found, Onset, Patience
 from ongebd.watch.records import Footage, Incident
 from ongebd.watch.sinks import ClipSink, CommandSink, LineSink, PictureSink, RecordSink, WebhookSink
+from waiting import until
 
 from .conftest import answering, sink_watcher
 
@@ -49,13 +49,6 @@ def all_sinks(folder, watcher, url, lines, complain):
         "exec": CommandSink("true {number}", watcher, complain),
         "webhook": WebhookSink(url, watcher, complain),
     }
-
-
-def until(ready):
-    end = time.monotonic() + 10
-    while not ready():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("problem", TROUBLES, ids=lambda problem: type(problem).__name__)
@@ -102,11 +95,11 @@ def test_a_fault_is_told_once_tried_again_and_touches_no_other(tmp_path, monkeyp
             one.start()
         publish(1)
         until(lambda: all(one.done >= 1 and not one._waiting for one in sinks.values()))
-        faulty.problem = problem
+        faulty.problem, passing = problem, isinstance(problem, OSError) and name != "lines"
         publish(2)
         until(lambda: complaints and all(o.done >= 2 for o in sinks.values() if o is not sink))
         publish(3)
-        time.sleep(0.05)
+        until(lambda: passing or (sink.done >= 3 and not sink._waiting))
         faulty.problem = None
         publish(4)
         until(lambda: "works again" in complaints[-1] and not any(one._waiting for one in sinks.values()))
@@ -117,7 +110,6 @@ def test_a_fault_is_told_once_tried_again_and_touches_no_other(tmp_path, monkeyp
     assert len(complaints) == 2, complaints
     assert complaints[0].startswith(f"{name}: ")
     assert complaints[1].startswith(f"{name}: works again; records lost: ")
-    passing = isinstance(problem, OSError) and name != "lines"
     assert complaints[0].endswith("; trying again") == passing
     assert (sink.failed == 0) == passing
     assert all(one.failed == 0 for one in sinks.values() if one is not sink)

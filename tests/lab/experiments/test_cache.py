@@ -104,7 +104,7 @@ def test_an_entry_that_another_run_makes_is_kept_and_waited_for(tmp_path: Path) 
 
     def slow(folder: Path) -> dict[str, str]:
         begun.set()
-        assert told.wait(30)
+        assert told.wait(60)
         return write("first", made)(folder)
 
     def tell(line: str) -> None:
@@ -113,7 +113,7 @@ def test_an_entry_that_another_run_makes_is_kept_and_waited_for(tmp_path: Path) 
 
     with ThreadPoolExecutor(1) as other:
         first = other.submit(Cache(tmp_path).get, "kind", {"a": 1}, slow)
-        assert begun.wait(30)
+        assert begun.wait(60)
         assert Cache(tmp_path).clear() == 0
         second = Cache(tmp_path, tell).get("kind", {"a": 1}, write("second", made))
         assert first.result() == second

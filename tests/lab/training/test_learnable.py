@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -50,9 +49,7 @@ def test_est_rest_and_obd_find_the_changes_to_two_frames(tmp_path: Path) -> None
     assert config.est
     assert config.rest
     assert config.obd
-    began = time.perf_counter()
     trained = train(config, dataset=dataset)
-    assert time.perf_counter() - began < 60
 
     # On videos that neither the weights nor τ have seen.
     store, labels = make_synthetic(SyntheticConfig(videos=20, gradual=0.3, seed=99))

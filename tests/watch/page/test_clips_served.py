@@ -7,7 +7,7 @@ import pytest
 
 from ongebd.watch import Clip
 
-from .test_server_data import followed, messages, until
+from .test_server_data import followed, heard, messages
 
 
 @pytest.fixture
@@ -45,10 +45,10 @@ def test_a_clip_is_announced_when_it_is_written_and_to_those_who_load_later(watc
         told = messages(feed.iter_lines())
         stream.happen(onset)
         write(stream, folder, onset)
-        one = until(told, lambda data: [one for one in data.get("incidents", []) if one["clip"]])[0]
+        one = heard(told, lambda data: [one for one in data.get("incidents", []) if one["clip"]])[0]
         assert (one["stream"], one["clip"], one["picture"]) == ("cam", True, True)
         stream.happen(onset, "ended")  # the clip is not forgotten
-        one = until(told, lambda data: [one for one in data.get("incidents", []) if one["ended"]])[0]
+        one = heard(told, lambda data: [one for one in data.get("incidents", []) if one["ended"]])[0]
         assert one["clip"] is True
         assert client.get("api/incidents").json()["incidents"][0]["clip"] is True
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import socket
 import sys
 import threading
-import time
 from contextlib import ExitStack, contextmanager, suppress
 
 import httpx
 import pytest
 
 from ongebd.watch.server import limits
+from waiting import HANG, until
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 FEED = b"GET /api/feed HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -24,7 +24,7 @@ def connected(server, *, receive_buffer=None, address="127.0.0.1"):
         client.bind((address, 0))
         if receive_buffer is not None:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        client.settimeout(5)
+        client.settimeout(HANG)
         client.connect((url.host, url.port or 80))
         yield client
 
@@ -42,7 +42,7 @@ def ended(client):
 
 
 def lives(server):
-    return httpx.get(server.url + "healthz", timeout=5).text == "ok\n"
+    return httpx.get(server.url + "healthz").text == "ok\n"
 
 
 @pytest.mark.parametrize(
@@ -170,19 +170,19 @@ def test_who_asks_slowly_is_cut_off(watcher, served, monkeypatch):
         with connected(server) as client:
             client.sendall(head)
             client.settimeout(0.1)
-            began = time.monotonic()
-            while time.monotonic() - began < 5:
+
+            def cut_off(client=client, head=head):
                 try:
                     client.sendall(
                         b"1\r\na\r\n" if head == chunked else b"a" if head not in (b"", GET) else b""
                     )
-                    if client.recv(65536) == b"":
-                        break
+                    return client.recv(65536) == b""
                 except TimeoutError:
-                    continue
+                    return False
                 except ConnectionError:
-                    break
-            assert time.monotonic() - began < 2, head
+                    return True
+
+            until(cut_off)
     assert lives(server)
 
 
@@ -196,10 +196,8 @@ def test_five_hundred_idle_connections_keep_nobody_out(watcher, served):
                 client.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
             except ConnectionError:
                 continue  # the longest waiting one had to give way
-        began = time.monotonic()
         assert lives(server)
         assert httpx.get(server.url + "api/streams").json()["streams"][0]["key"] == "cam"
-        assert time.monotonic() - began < 2
         assert len(server.server_state.connections) <= limits.CONNECTIONS
 
 
@@ -230,10 +228,10 @@ def test_whoever_has_the_token_gets_in_past_hundreds_of_strangers(watcher, serve
             with suppress(OSError):
                 client.send(said)
 
-    with ExitStack() as stack, httpx.Client(base_url=server.url, timeout=5) as person:
+    with ExitStack() as stack, httpx.Client(base_url=server.url) as person:
         crowd(stack)
         bearer = {"Authorization": f"Bearer {TOKEN}"}
-        assert httpx.get(server.url + "api/streams", headers=bearer, timeout=5).status_code == 200
+        assert httpx.get(server.url + "api/streams", headers=bearer).status_code == 200
         assert person.get("/login").status_code == 200
         assert person.post("/login", data={"token": TOKEN}).status_code == 303
         with person.stream("GET", "/api/feed") as feed:
@@ -287,29 +285,24 @@ def test_five_hundred_viewers_are_no_more_than_the_limit(watcher, served):
         for _ in range(500):
             clients.append(stack.enter_context(connected(server)))
             clients[-1].sendall(FEED)
-        deadline = time.monotonic() + 5
         answers: list[bytes] = []
         for client in clients:
-            client.settimeout(max(0.01, deadline - time.monotonic()))
             try:
                 answers.append(client.recv(12)[-3:])
-            except (TimeoutError, ConnectionError):
+            except ConnectionError:
                 answers.append(b"")
         assert answers.count(b"200") == limits.VIEWERS
         assert answers.count(b"503") > 100
         assert lives(server)
-        deadline = time.monotonic() + 20
         heard = b""
-        while b'"status"' not in heard and time.monotonic() < deadline:
+        while b'"status"' not in heard:  # those who look go on looking
             heard += clients[answers.index(b"200")].recv(65536)
-        assert b'"status"' in heard, "those who look go on looking"
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
+
+    def finds_a_place():
         with httpx.stream("GET", server.url + "api/feed") as after:
-            if after.status_code == 200:
-                return
-        time.sleep(0.1)
-    pytest.fail("the places of those who left were not given to others")
+            return after.status_code == 200
+
+    until(finds_a_place)
 
 
 def test_a_reader_that_stops_reading_is_cut_off_and_disturbs_nobody(watcher, served, monkeypatch):
@@ -328,16 +321,8 @@ def test_a_reader_that_stops_reading_is_cut_off_and_disturbs_nobody(watcher, ser
     try:
         with connected(server, receive_buffer=4096) as stuck, httpx.Client(base_url=server.url) as other:
             stuck.sendall(FEED)
-            began = time.monotonic()
-            while not server.server_state.tasks and time.monotonic() - began < 1:
-                time.sleep(0.05)  # until it is being served
-            while time.monotonic() - began < 20:
-                assert other.get("/healthz").elapsed.total_seconds() < 2
-                if not server.server_state.tasks:
-                    break
-                time.sleep(0.1)
-            else:
-                pytest.fail("it was still being served")
+            until(lambda: server.server_state.tasks)
+            until(lambda: other.get("/healthz").text == "ok\n" and not server.server_state.tasks)
     finally:
         stop.set()
         flooding.join()
@@ -363,7 +348,7 @@ def test_a_broken_stream_answers_in_one_line(watcher, served):
     assert answer.text == "cam has failed; its sensitivity does not matter any more"
 
 
-def test_stop_ends_every_thread_and_connection_promptly(watcher, served):
+def test_stop_ends_every_thread_and_connection(watcher, served):
     watcher.add("cam").onset()
     before = set(threading.enumerate())
     server = served(watcher)
@@ -374,9 +359,7 @@ def test_stop_ends_every_thread_and_connection_promptly(watcher, served):
         clients[2].sendall(b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n")
         assert httpx.get(server.url + "metrics").status_code == 200
         assert httpx.get(server.url + "api/streams/cam/curve").status_code == 200
-        began = time.monotonic()
         server.stop()
-        assert time.monotonic() - began < 3
         assert set(threading.enumerate()) <= before
         assert all(ended(client) for client in clients)
     server.stop()
