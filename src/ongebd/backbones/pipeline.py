@@ -26,8 +26,9 @@ AGAIN = 0.24
 MOVES, ANOTHER = 6.0, 6.0
 """Levels of luma, of 255: what no cell exceeds while nothing moves, and the mean change from the frame before
 above which a sudden change may be a cut."""
-SUDDEN, LEAST_MOVED = 1.2, 0.5
-"""A cut changes the luma so much more than the frame before did; in levels. A dissolve goes on evenly."""
+SUDDEN, LEAST_MOVED, AT_ONCE = 1.2, 0.5, 0.88
+"""A cut changes the luma so much more than the frame before did, in levels, and that is so much of the change
+since the network looked. A dissolve goes on evenly. Set on 336 cuts and 278 dissolves of our clips."""
 
 
 class Glance:
@@ -38,10 +39,11 @@ class Glance:
 
     Attributes:
         moved: By how many levels the luma of some cell differs from the picture that was looked at last.
+        sudden: Whether the luma has changed as at a cut.
     """
 
     def __init__(self) -> None:
-        self.moved = 0.0
+        self.moved, self.sudden = 0.0, False
         self._network: Feature = np.empty(0, np.float32)
         self.reset()
 
@@ -60,9 +62,10 @@ class Glance:
         """
         step = float(np.abs(luma - self._last).mean())
         another = step > ANOTHER and step > SUDDEN * max(self._step, LEAST_MOVED)
-        self._last, self._step = luma, step
+        self._last, self._step, self.sudden = luma, step, False
         if self._seen is not None and time >= self._seen[0]:
-            self.moved = float(np.abs(luma - self._seen[1]).max())
+            moved = np.abs(luma - self._seen[1])
+            self.moved, self.sudden = float(moved.max()), another and step > AT_ONCE * float(moved.mean())
             if self.moved <= MOVES or (time - self._seen[0] <= AGAIN and not another):
                 return False
         self._seen, self.moved = (time, luma), 0.0

@@ -18,7 +18,7 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.backbones.pipeline import LEAST_MOVED, LUMA_DIM, SUDDEN
+from ongebd.backbones.pipeline import LUMA_DIM
 from ongebd.errors import ConfigError
 from ongebd.estimator.appearance import TINY, AppearanceCues, RecentFeatures
 from ongebd.estimator.motion import SIDE, MotionCues, MotionMemory
@@ -60,11 +60,11 @@ class CueStream:
         self._motion.reset()
         self._cuts.reset()
 
-    def update(self, feature: Feature) -> Floats:
-        """Take the next frame's feature, float32, (D,); the cues, float32, (C,)."""
+    def update(self, feature: Feature, sudden: bool = True) -> Floats:
+        """Take the next frame's feature, float32, (D,), and what a `Glance` says; the cues, float32, (C,)."""
         appearance = self._appearance.update(feature[: self._network_dim])
         luma = feature[self._network_dim :]
-        self.cut = self._cuts.update(self._appearance.recent, luma)
+        self.cut = self._cuts.update(self._appearance.recent, luma, sudden)
         return np.concatenate([appearance, self._motion.update(luma)])
 
 
@@ -80,25 +80,23 @@ class CutDetector:
     """Says of each frame of one stream, when it comes, whether a hard cut lies before it.
 
     After a cut the picture is unlike each of the last four, by more than any two neighbours of the last
-    second. That also holds for a flash or a fade. But these make the whole picture brighter, or all of it
-    darker, and its shapes stay, or there are none.
+    second, and its luma changes suddenly. That also holds for a flash or a fade. But these make the whole
+    picture brighter, or all of it darker, and its shapes stay, or there are none.
     """
 
-    state_bytes = 4 * LUMA_DIM + 8 * CUT_MEMORY + 8
+    state_bytes = 4 * LUMA_DIM + 8 * CUT_MEMORY
 
     def __init__(self) -> None:
         self._errors = deque[float](maxlen=CUT_MEMORY)  # of neighbours between which no cut lies
         self._luma: Floats = np.zeros(LUMA_DIM, np.float32)
-        self._moved = 0.0  # the mean change of the luma at the last frame
 
     def reset(self) -> None:
         """Forget everything."""
         self._errors.clear()
 
-    def update(self, recent: RecentFeatures, luma: Floats) -> bool:
+    def update(self, recent: RecentFeatures, luma: Floats, sudden: bool) -> bool:
         """Take the next frame: its feature and earlier ones, and its luma, (3136,), 0 to 255."""
         before, self._luma = self._luma, luma
-        moved, self._moved = self._moved, float(np.abs(luma - before).mean())
         length = min(recent.count, CUT_FRAMES + 1)
         if length < 2:
             return False
@@ -109,7 +107,7 @@ class CutDetector:
             least = float(errors.min())
             stands_out = min(max(least / max(*self._errors, CUT_FLOOR), 1.0), CUT_MOST)
             far = least * stands_out**0.25 > CUT_ERROR
-            if far and self._moved > SUDDEN * max(moved, LEAST_MOVED) and not one_sided(luma, before):
+            if far and sudden and not one_sided(luma, before):
                 return True
         self._errors.append(float(errors[0]))
         return False

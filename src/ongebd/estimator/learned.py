@@ -151,7 +151,7 @@ class LearnedScorer:
         Of frames at which the network needn't look it takes the luma alone: see `Glance`. A frame with the
         time of the one before it is that one, which stays.
         """
-        cues = self._cues.update(self._glance.counted(feature, time))
+        cues = self._cues.update(self._glance.counted(feature, time), self._glance.sudden)
         self.signs = Signs(self._cues.cut, cues[ERRORS].tolist(), 2 * float(cues[CONTRAST]))
         least = JUMP * self._jump(float(cues[0]), feature[-LUMA_DIM:], repeated=time == self._time)
         self._time = time

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ongebd.backbones.pipeline import AGAIN, LEAST_MOVED, LUMA_DIM, MOVES, SUDDEN
+from ongebd.backbones.pipeline import AGAIN, ANOTHER, AT_ONCE, LEAST_MOVED, LUMA_DIM, MOVES, SUDDEN
 from ongebd.estimator import appearance as ap
 from ongebd.estimator import cues as cu
 from ongebd.estimator import motion as mo
@@ -189,17 +189,27 @@ class BatchedGlance:
         )
 
     def step(
-        self, features: Tensor, state: tuple[Tensor, ...], another: Tensor, seen: Tensor, time: Tensor
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """The features that count, (B, D), float32; and the new state. `another`: the luma says so, (B,)."""
-        last, since = state
+        self,
+        features: Tensor,
+        state: tuple[Tensor, ...],
+        step: Tensor,
+        last: Tensor,
+        seen: Tensor,
+        time: Tensor,
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
+        """The features that count, (B, D), float32; where the luma is `sudden`, (B,); and the new state.
+
+        `step` and `last` are the mean changes of the luma at these pictures and at those before, (B,).
+        """
+        newest, since = state
         luma = features[:, -LUMA_DIM:]
-        moved = (luma - last[:, -LUMA_DIM:]).abs().amax(1)
-        soon = (time - since <= AGAIN) & ~another
-        looks = (seen == 0) | ((moved > MOVES) & ~soon)
-        looked = torch.where(looks[:, None], features, last)
+        moved = (luma - newest[:, -LUMA_DIM:]).abs()
+        another = (step > ANOTHER) & (step > SUDDEN * last.clamp_min(LEAST_MOVED))
+        sudden = (seen > 0) & another & (step > AT_ONCE * moved.mean(1))
+        looks = (seen == 0) | ((moved.amax(1) > MOVES) & (another | (time - since > AGAIN)))
+        looked = torch.where(looks[:, None], features, newest)
         counts = torch.cat([looked[:, :-LUMA_DIM], luma], dim=1)
-        return counts, (looked, torch.where(looks, time, since))
+        return counts, sudden, (looked, torch.where(looks, time, since))
 
 
 class BatchedCuts:
@@ -218,26 +228,20 @@ class BatchedCuts:
             torch.zeros(1, device=device),
         )
 
-    @staticmethod
-    def moves(luma: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """How much the luma, (B, 3136), has just changed, (B,); and whether suddenly, (B,)."""
-        moves = (luma - state[2]).abs().mean(1)
-        return moves, moves > SUDDEN * state[3].clamp_min(LEAST_MOVED)
-
     def step(
         self,
         gram: Tensor,
         luma: Tensor,
-        moved: tuple[Tensor, Tensor],
+        sudden: Tensor,
         state: tuple[Tensor, ...],
+        step: Tensor,
         seen: Tensor,
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Whether a cut lies before each frame, (B,).
 
-        `gram` is that of its feature and earlier ones, `moved` is what `moves` says.
+        `gram` is that of its feature and earlier ones, `step` is the mean change of the luma, (B,).
         """
         errors, count, before, _ = state
-        moves, sudden = moved
         gram = gram[:, : cu.CUT_FRAMES + 1, : cu.CUT_FRAMES + 1]
         lengths = (gram[:, 0, :1] * gram.diagonal(dim1=1, dim2=2)[:, 1:]).sqrt().clamp_min(ap.TINY)
         apart = (1.0 - gram[:, 0, 1:] / lengths) / 2.0  # (B, 4)
@@ -248,7 +252,7 @@ class BatchedCuts:
         usual_too = (seen > 0) & ~cut
         errors = torch.where(usual_too[:, None], _with_newest(apart[:, 0], errors)[:, :-1], errors)
         count = torch.where(usual_too, (count + 1).clamp_max(cu.CUT_MEMORY), count)
-        return cut, (errors, count, luma, moves)
+        return cut, (errors, count, luma, step)
 
 
 def _one_sided(luma: Tensor, before: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ongebd.backbones.pipeline import ANOTHER, LUMA_DIM
+from ongebd.backbones.pipeline import LUMA_DIM
 from ongebd.estimator.cues import CueStream
 from ongebd.estimator.forest import Forest
 from ongebd.estimator.learned import COLD, CONTRAST, ERRORS, LearnedModel
@@ -51,12 +51,11 @@ class BatchedLearned(BatchedScorer):
 
     def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor, time: Tensor) -> Scored:
         """The score and the `Signs`, (B, 13), float64."""
-        luma, cuts = features[:, self._network_dim :], state[7:-2]
-        moved = self._cuts.moves(luma, cuts)
-        another = moved[1] & (moved[0] > ANOTHER)
-        features, looked = self._glance.step(features, state[-2:], another, seen, time)
+        luma, (*_, before, last) = features[:, self._network_dim :], state[7:-2]
+        step = (luma - before).abs().mean(1)
+        features, sudden, looked = self._glance.step(features, state[-2:], step, last, seen, time)
         inputs, after = self.inputs(features, state, seen)
-        cut, cuts = self._cuts.step(after[1], luma, moved, cuts, seen)
+        cut, cuts = self._cuts.step(after[1], luma, sudden, state[7:-2], step, seen)
         signs = torch.cat([cut[:, None], inputs[:, ERRORS], 2 * inputs[:, CONTRAST, None]], dim=1)
         scores = torch.cat([self._forest.scores(inputs)[:, None], signs.double()], dim=1)
         return scores, seen >= COLD, after + cuts + looked
