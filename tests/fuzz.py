@@ -26,6 +26,7 @@ import time
 import traceback
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
@@ -398,6 +399,7 @@ class Sandbox:
         resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))  # a finding must not harm the machine
         for descriptor in (1, 2):  # libraries write there, too
             os.dup2(os.open(self.said, os.O_WRONLY | os.O_CREAT | os.O_APPEND), descriptor)
+        self.usual = self._around()
         sys.addaudithook(self._watch)
 
     def _watch(self, event: str, about: tuple[Any, ...]) -> None:
@@ -419,12 +421,13 @@ class Sandbox:
         given = path.parent / GIVEN[first] if kind == "video" and first in GIVEN else path
         if not first.startswith("list.") and not first.startswith("list-"):  # what a user lists may be opened
             data = data.replace(b"{OUTSIDE}", bytes(self.outside))
-        path.write_bytes(data.replace(b"{ADDRESS}", b"127.0.0.1:%d" % self.server.getsockname()[1]))
+        data = data.replace(b"{ADDRESS}", b"127.0.0.1:%d" % self.server.getsockname()[1])
+        path.write_bytes(data)
         shutil.rmtree(self.out, ignore_errors=True)
         self.out.mkdir()
         os.truncate(self.said, 0)
         Path("/proc/self/clear_refs").write_text("5")  # the peak of memory begins again
-        before, memory, began, trouble = self._around(), _mebibytes("VmRSS"), time.process_time(), list[str]()
+        memory, began, trouble = _mebibytes("VmRSS"), time.process_time(), list[str]()
         self.strays.clear()
         try:
             status = run(way, given, self.out)
@@ -436,14 +439,17 @@ class Sandbox:
         sys.stdout.flush()
         for line in self.said.read_text(errors="replace").split("\n"):
             trouble += _odd(line)
-        used, took, after = _mebibytes("VmHWM") - memory, time.process_time() - began, self._around()
+        used, took = _mebibytes("VmHWM") - memory, time.process_time() - began
+        trouble += [] if path.is_file() and path.read_bytes() == data else ["it changed its input"]
+        shutil.copy2(self.corpus / name, path)
         trouble += [f"{used} MiB of memory"] if used > MEBIBYTES else []
         trouble += [f"{took:.0f} s of computing"] if took > SECONDS else []
-        trouble += [f"other files changed: {before ^ after}"] if before != after else []
+        if odd := self._around() ^ self.usual:
+            trouble.append(f"other files changed: {odd}")
+            self.usual ^= odd
         with suppress(BlockingIOError):
             self.server.accept()
             trouble.append("it connected to an address that a file names")
-        shutil.copy(self.corpus / name, path)
         return "\n".join(trouble + self.strays) or None
 
     def _around(self) -> set[tuple[str, int, int]]:
@@ -467,14 +473,13 @@ def _mebibytes(name: str) -> int:
 
 def serve(pipe: Any, corpus: Path) -> None:
     """The life of a worker process: run the inputs that it is told."""
-    with tempfile.TemporaryDirectory(dir=corpus.parent, ignore_cleanup_errors=True) as folder:
-        sandbox = Sandbox(Path(folder), corpus)
-        pipe.send("ready")
-        with suppress(EOFError):
-            while True:
-                number, data = pipe.recv()
-                way, name, made = case_of(*number, corpus)
-                pipe.send(sandbox.run(way, name, made if data is None else data))
+    sandbox = Sandbox(Path(tempfile.mkdtemp(dir=corpus.parent)), corpus)
+    pipe.send("ready")
+    with suppress(EOFError):
+        while True:
+            number, data = pipe.recv()
+            way, name, made = case_of(*number, corpus)
+            pipe.send(sandbox.run(way, name, made if data is None else data))
 
 
 class Worker:
@@ -483,28 +488,26 @@ class Worker:
     def __init__(self, corpus: Path) -> None:
         self._corpus = corpus
         self._process: Any = None
-        self._renew()
 
-    def _renew(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-        new = get_context("spawn")
-        self.pipe, theirs = new.Pipe()
-        self._process = new.Process(target=serve, args=(theirs, self._corpus), daemon=True)
-        self._process.start()
-        theirs.close()
-        self.pipe.recv()
-
-    def finding(self) -> str | None:
-        """How the input ended that was sent last."""
+    def run(self, number: tuple[str, int, int], data: bytes | None = None) -> str | None:
+        """How an input ended; `data` replaces its content."""
+        if self._process is None:
+            new = get_context("spawn")
+            self._pipe, theirs = new.Pipe()
+            self._process = new.Process(target=serve, args=(theirs, self._corpus), daemon=True)
+            self._process.start()
+            theirs.close()
+            self._pipe.recv()
+        self._pipe.send((number, data))
         try:
-            if self.pipe.poll(6 * SECONDS):  # other programs may need the processor, too
-                return self.pipe.recv()  # type: ignore[no-any-return]
+            if self._pipe.poll(6 * SECONDS):  # other programs may need the processor, too
+                return self._pipe.recv()  # type: ignore[no-any-return]
             found = f"no end within {6 * SECONDS} s"
         except EOFError:
             self._process.join()
             found = f"the process died (exit code {self._process.exitcode})"
-        self._renew()
+        self._process.kill()
+        self._process = None
         return found
 
 
@@ -518,8 +521,23 @@ def main(arguments: list[str] | None = None, films: str = FILMS) -> int:
     given = parser.parse_args(arguments)
     todo = [("video", given.seed, number) for number in range(given.files)]
     todo += [("text", given.seed, number) for number in range(given.texts)]
+    left, began, findings = enumerate(todo, 1), time.monotonic(), list[Path]()
+
+    def work(worker: Worker) -> None:
+        for count, number in left:
+            if (found := worker.run(number)) is not None:
+                way, name, data = case_of(*number, corpus)
+                findings.append(place := given.keep / "{1}-{0}-{2}".format(*number))
+                place.mkdir(parents=True, exist_ok=True)
+                (place / Path(name).name).write_bytes(data)
+                (place / "finding.txt").write_text(f"{way}: {name}\n{found}\n")
+                print(f"{place}: {found.strip().splitlines()[-1][:200]}", flush=True)
+            if count % 1000 == 0:
+                took = time.monotonic() - began
+                print(f"{count} of {len(todo)}: {took:.0f} s, {len(findings)} findings", flush=True)
+
     with tempfile.TemporaryDirectory(prefix="ongebd-fuzz-", ignore_cleanup_errors=True) as folder:
-        corpus, began, findings = Path(folder) / "corpus", time.monotonic(), 0
+        corpus = Path(folder) / "corpus"
         for kind in ("video", "text"):
             (corpus / kind).mkdir(parents=True)
         make_videos(corpus / "video", films.split())
@@ -529,30 +547,15 @@ def main(arguments: list[str] | None = None, films: str = FILMS) -> int:
         if given.replay is not None:
             seed, kind, number = given.replay.name.split("-")
             saved = next(path for path in given.replay.iterdir() if path.name != "finding.txt")
-            worker = Worker(corpus)
-            worker.pipe.send(((kind, int(seed), int(number)), saved.read_bytes()))
-            print(found := worker.finding())
+            print(found := Worker(corpus).run((kind, int(seed), int(number)), saved.read_bytes()))
             return int(found is not None)
-        workers = [Worker(corpus) for _ in range(given.jobs)]
-        for done in range(0, len(todo), given.jobs):
-            batch = list(zip(workers, todo[done : done + given.jobs], strict=False))
-            for worker, number in batch:
-                worker.pipe.send((number, None))
-            for worker, number in batch:
-                if (found := worker.finding()) is None:
-                    continue
-                findings += 1
-                way, name, data = case_of(*number, corpus)
-                place = given.keep / "{1}-{0}-{2}".format(*number)
-                place.mkdir(parents=True, exist_ok=True)
-                (place / Path(name).name).write_bytes(data)
-                (place / "finding.txt").write_text(f"{way}: {name}\n{found}\n")
-                print(f"{place}: {found.strip().splitlines()[-1][:200]}", flush=True)
-            if (done + given.jobs) % 1000 < given.jobs:
-                took = time.monotonic() - began
-                print(f"{done + given.jobs} of {len(todo)}: {took:.0f} s, {findings} findings", flush=True)
-    print(f"seed {given.seed}, {given.files} files, {given.texts} texts: {findings} findings")
-    return int(findings > 0)
+        with ThreadPoolExecutor(given.jobs) as threads:
+            try:
+                list(threads.map(work, [Worker(corpus) for _ in range(given.jobs)]))
+            finally:
+                todo.clear()
+    print(f"seed {given.seed}, {given.files} files, {given.texts} texts: {len(findings)} findings")
+    return int(bool(findings))
 
 
 if __name__ == "__main__":

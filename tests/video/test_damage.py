@@ -9,10 +9,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from av.video.frame import VideoFrame
 
 from ongebd.errors import SourceError
 from ongebd.video import VideoReader
-from ongebd.video.picture import Damage, changed
+from ongebd.video.picture import UPRIGHT, Damage, RgbMaker, changed
 
 COUNT = 60
 
@@ -266,6 +267,26 @@ def test_a_damaged_key_frame_heals_nothing_whether_or_not_the_decoder_notices(no
         picture = SimpleNamespace(pts=pts, is_corrupt=noticed and pts == 1, key_frame=key)
         damaged.append(damage.in_picture(picture, Fraction(pts), begins=False))
     assert damaged == [True, True, True, False]
+
+
+def test_a_damaged_key_frame_without_a_time_heals_nothing():
+    damage = Damage()
+    for pts, broken, key in ((None, True, True), (2, False, False), (3, False, True)):
+        damage.in_packet(SimpleNamespace(pts=pts, is_keyframe=key), broken=broken)
+        picture = SimpleNamespace(pts=pts, is_corrupt=False, key_frame=key)
+        assert damage.in_picture(picture, Fraction(pts or 0), begins=False) == (pts != 3)
+
+
+def test_a_damaged_picture_is_neither_turned_nor_plain(bars):
+    made, picture = RgbMaker(), VideoFrame.from_ndarray(bars[0])
+    seen = made(picture)
+    turned = SimpleNamespace(width=picture.width, height=picture.height, rotation=180, side_data=[])
+    made.turn = (False, True, True)
+    assert made.upright_size(turned, damaged=True) == made.upright_size(picture)
+    assert made.turn == (False, True, True)
+    made.upright_size(turned)
+    assert made.turn == UPRIGHT
+    assert not changed(seen, np.full_like(seen, 128))
 
 
 @pytest.fixture

@@ -116,9 +116,9 @@ class RgbMaker:
         self._range: tuple[int, int] | None = None  # of gray pictures of more than 8 bits
         self.turn: Turn = UPRIGHT
 
-    def __call__(self, picture: VideoFrame) -> ImageU8:
+    def __call__(self, picture: VideoFrame, *, damaged: bool = False) -> ImageU8:
         """The picture, uint8, shape (height, width, 3)."""
-        width, height = self.upright_size(picture)
+        width, height = self.upright_size(picture, damaged=damaged)
         if self._view is not None:
             width, height = self._view.size(width, height)
         hidden = None if self._hidden is None else self._hidden(width, height, _reach(picture, width, height))
@@ -159,14 +159,14 @@ class RgbMaker:
         level = level if hidden is None else np.where(hidden, 0, level)
         return np.repeat(np.clip(np.rint(level), 0, 255).astype(np.uint8)[:, :, None], 3, axis=2)
 
-    def upright_size(self, picture: VideoFrame) -> tuple[int, int]:
-        """Width and height of the picture when it is upright and not resized.
+    def upright_size(self, picture: VideoFrame, *, damaged: bool = False) -> tuple[int, int]:
+        """Width and height of the picture when it is upright and not resized; damage may have turned it.
 
         Looks for a new turn only if size or angle change: reading side data makes PyAV tie frame and data
         into a cycle, and frames in cycles fill hundreds of megabytes before Python collects them.
         """
         now = (picture.width, picture.height, picture.rotation)
-        if now != self._turned:
+        if now != self._turned and not (damaged and self._turned and now[:2] == self._turned[:2]):
             self._turned, self.turn = now, _turn_of(picture)
         return (picture.height, picture.width) if self.turn[0] else (picture.width, picture.height)
 
@@ -208,10 +208,10 @@ class Damage:
             self._doubt = None
             return False
         self._since = time if self._since is None else self._since
-        if self._heals is None or picture.pts is None:
+        if self._heals is None:
             sound = picture.key_frame and not picture.is_corrupt
-        else:
-            sound = picture.pts >= self._heals
+        else:  # (a packet that lacks its beginning may lack its pts)
+            sound = picture.pts is not None and picture.pts >= self._heals
             if sound and picture.key_frame and picture.is_corrupt:  # the next one may heal
                 sound, self._heals = False, None
         self._on = not (sound or begins or time - self._since > _LONGEST_DAMAGE)
@@ -247,6 +247,8 @@ def _differing(before: ImageU8, rgb: ImageU8) -> tuple[float, float]:
     if before.shape != rgb.shape:
         return 1, 1
     small = np.array([picture[4::8, 4::8].mean(axis=2) for picture in (before, rgb)])
+    if np.ptp(small[1]) <= _DIFFERENT:  # a decoder without a picture shows plain gray
+        return 0, 0
     first = np.argmax((np.ptp(small, axis=2) > _DIFFERENT).any(axis=0))
     different = np.abs(small[0] - small[1]) > _DIFFERENT
     return float(different.mean()), float(different[first].mean())

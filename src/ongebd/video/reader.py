@@ -299,8 +299,9 @@ class VideoReader:
                 continue
             pts = picture.pts if self._timed else None
             try:
-                rgb, size = self._rgb(picture), self._rgb.upright_size(picture)
-                preview = None if self._preview is None else self._preview(picture)
+                rgb = self._rgb(picture, damaged=damaged)
+                size = self._rgb.upright_size(picture, damaged=damaged)
+                preview = None if self._preview is None else self._preview(picture, damaged=damaged)
             except (av.error.FFmpegError, ValueError) as problem:
                 self.damaged += 1
                 self._unfit = f"{picture.width}x{picture.height} {picture.format.name}: {reason(problem)}"
