@@ -143,9 +143,9 @@ def detect(
     sources = checked_sources("detect", sources, listed)
     on_gpu = device.partition(":")[0] == "cuda" and where.cluster is None
     where.check(sources, device, workers_here=on_gpu)
-    if on_gpu and "-" in sources:
-        raise ConfigError("--device cuda reads files and URLs, not a pipe; drop it, or see: ongebd watch")
     many = len(sources) > 1
+    if on_gpu and many and "-" in sources:
+        raise ConfigError("--device cuda reads several sources in other processes; name - alone")
     formats = _formats(format, plot=plot, to_files=out is not None)
     _check_places(out, formats, stem, many=many)
     if where.cluster is not None and out is None:
@@ -197,7 +197,7 @@ def detect(
         tasks.append(partial(_detect_one, source, reading, results, files, label, shown[-1]))
     with Progress(quiet=quiet) as progress:
         if on_gpu:
-            whole = detect_on_gpu(tasks, loaded, settings, device, where.workers, progress)
+            whole = detect_on_gpu(tasks, loaded, settings, device, where.workers, quiet)
         else:
             whole = [task(loaded, progress) for task in tasks]
     failed = [name for name, read in zip(shown, whole, strict=True) if not read]

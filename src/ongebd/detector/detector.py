@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from fractions import Fraction
 from math import isfinite
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -81,32 +81,6 @@ class AnticipationScorer:
     def reset(self) -> None:
         """Forget the past features."""
         self._seen = 0
-
-
-class Decider(Protocol):
-    """What decides on the frames of one source: an `OnlineDetector`, or one in another process."""
-
-    config: StreamConfig
-
-    def features(
-        self, frames: Iterable[Frame], workers: int, wake: Callable[[], object]
-    ) -> Generator[tuple[Frame, Any], None, None]:
-        """Each frame with what `take` needs of it; see `frame_features`."""
-
-    def take(self, feature: Any, time: float | Fraction, /) -> Decision:
-        """See `OnlineDetector.take`."""
-
-    def drain(self) -> list[Decision]:
-        """See `OnlineDetector.drain`."""
-
-    def flush(self) -> Boundary | None:
-        """See `OnlineDetector.flush`."""
-
-    def closed(self) -> list[Boundary]:
-        """See `OnlineDetector.closed`."""
-
-    def new_epoch(self) -> Boundary | None:
-        """See `OnlineDetector.new_epoch`."""
 
 
 _LONG, _LONG_TWICE = 0.5, 0.13

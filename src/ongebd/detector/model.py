@@ -9,7 +9,7 @@ from typing import Any, Self
 from ongebd import backbones
 from ongebd.backbones import Backbone
 from ongebd.detector.config import HEAD_SETTINGS, KNOBS, StreamConfig, asked_for, scaled_tau
-from ongebd.detector.detector import Decider, OnlineDetector, Scorer
+from ongebd.detector.detector import OnlineDetector, Scorer
 from ongebd.detector.judge import OBD
 from ongebd.errors import ConfigError
 from ongebd.estimator.anticipation import Anticipator, ErrorFunction, cosine_error
@@ -37,7 +37,6 @@ class Model:
         threshold_at: From a sensitivity to the threshold of the head, where there is such a table.
         one_rate: Whether it only works at the fps of its defaults, those of the features that trained it.
         offline: Whether it sees the whole video before it decides, and so takes no stream.
-        elsewhere: Begins a source's stream where another process decides; None where this one does.
     """
 
     name: str
@@ -49,7 +48,6 @@ class Model:
     threshold_at: Callable[[float], float] | None = None
     one_rate: bool = False
     offline: bool = False
-    elsewhere: Callable[[StreamConfig], Decider] | None = None
     _loading: Callable[[], Model] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __repr__(self) -> str:

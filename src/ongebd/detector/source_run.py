@@ -17,7 +17,6 @@ from typing import Any, Self
 from ongebd.common import MAX_PIXELS
 from ongebd.detector.config import StreamConfig, asked_for
 from ongebd.detector.detection import Decisions, Detection
-from ongebd.detector.detector import Decider
 from ongebd.detector.model import Model
 from ongebd.detector.models import DEFAULT_MODEL, load
 from ongebd.detector.segments import Selection, selected
@@ -91,7 +90,7 @@ class SourceRun:
         end: Fraction | None = None,
     ) -> None:
         check_source(source)  # before a model is made ready
-        self.detector: Decider = (model.elsewhere or model.begin)(settings or model.configured())
+        self.detector = model.begin(settings or model.configured())
         self._stop = stop or threading.Event()  # what may wait for a silent source ends, once it is set
         self.video = VideoReader(
             source,

@@ -1,14 +1,15 @@
-"""Streams whose frames other processes read: one process decides on them all, say with a GPU."""
+"""Streams whose frames other processes read, while one process decides on them all, say with a GPU."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+import multiprocessing
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from multiprocessing.connection import Connection
-from queue import SimpleQueue
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from ongebd.backbones import Backbone
 from ongebd.backbones.pipeline import prefetch
@@ -23,101 +24,83 @@ from ongebd.video.picture import View
 
 _SLOTS = 8
 
-
-class Told(NamedTuple):
-    """What the reading process gets of a `PoolResult`."""
-
-    decision: Decision | None
-    boundary: Boundary | None
-    error: Exception | None
-    ended: str | None
-    closed: Sequence[Boundary]
-    of_frame: bool
+Remote = tuple[Handle, Connection]
+"""A stream of another process: where its frames go, and where its results come from."""
 
 
 @contextmanager
-def deciding(
-    model: Model, config: StreamConfig, device: str, pipes: Sequence[Connection]
-) -> Iterator[tuple[StreamPool, list[Handle]]]:
-    """Decide on what other processes read, a stream for each. What is `Told` goes to its pipe.
-
-    Yields:
-        The pool, and each process's handle to its stream.
-    """
+def deciding(model: Model, config: StreamConfig, device: str, count: int) -> Iterator[list[Remote]]:
+    """Decide on the frames of so many other processes, a stream for each, until the end of the block."""
 
     def tell(result: PoolResult) -> None:
         pipe: Any = result.stream.name
-        told = result.decision, result.boundary, result.error, result.ended, list(result.closed)
         with suppress(OSError):  # its process is gone
-            pipe.send(Told(*told, of_frame=result.waited is not None))
+            pipe.send(replace(result, stream=None))  # type: ignore[arg-type]  # which stays here
 
-    count = len(pipes)
+    ours, theirs = zip(*(multiprocessing.Pipe() for _ in range(count)), strict=True)
     with StreamPool(
         model, device=device, config=config, on_result=tell, max_streams=count, max_batch=count
     ) as pool:
-        streams = [pool.add(name=pipe) for pipe in pipes]
+        streams = [pool.add(name=pipe) for pipe in ours]
         width, height = model.backbone.view.size(1, 1)
         with pool.shared_input(streams, (height, width), slots=_SLOTS) as shared:
-            yield pool, shared.handles
+            yield list(zip(shared.handles, theirs, strict=True))
+
+
+class RemoteModel(Model):
+    """Stands for a model in a process that only reads."""
+
+    def __init__(self, name: str, view: View, producer: Producer, results: Connection) -> None:
+        backbone = Backbone(name, name, 0, 0, 0)
+        backbone.view = view
+        super().__init__(name, "", backbone, StreamConfig(), _elsewhere)
+        object.__setattr__(self, "begin", partial(RemoteDetector, producer, results))
+
+
+def _elsewhere(_config: StreamConfig) -> NoReturn:
+    raise NotImplementedError
 
 
 class RemoteDetector:
-    """The stream of one source in a process that only reads: a `Decider`.
+    """What `SourceRun` needs of an `OnlineDetector`, for a stream without look-ahead of another process."""
 
-    It begins by ending what an earlier source may have left in the stream.
-
-    Args:
-        producer: Takes the pictures.
-        told: Gives what the deciding process tells.
-        config: The stream's settings.
-    """
-
-    def __init__(self, producer: Producer, told: SimpleQueue[Told], config: StreamConfig) -> None:
+    def __init__(self, producer: Producer, results: Connection, config: StreamConfig) -> None:
         self.config = config
-        self._producer, self._told = producer, told
+        self._producer, self._results = producer, results
         self._asked = self._ended = 0  # ends of an epoch: asked for, and told
-        self._late: deque[Told] = deque()  # of the end of an epoch
+        self._found: list[Boundary] = []
         self._closed: list[Boundary] = []
-        self._finish()
-        self._late.clear()
 
     def features(
-        self, frames: Iterable[Frame], workers: int, wake: Callable[[], object]
-    ) -> Generator[tuple[Frame, Told], None, None]:
-        """Each frame with what is told of it. After an error, what was decided is there for `flush`."""
+        self, frames: Iterable[Frame], _workers: int, wake: Callable[[], object]
+    ) -> Generator[tuple[Frame, Decision], None, None]:
+        """The decision on each frame. If it stops early, `flush` has the boundaries that were under way."""
         try:
             with closing(prefetch(self._given(frames), ahead=_SLOTS, wake=wake)) as given:
                 for frame in given:
-                    while not (told := self._next()).of_frame:
-                        self._late.append(told)
-                    yield frame, told
-            self._finish(ask=False)
+                    while (result := self._next()).waited is None:
+                        self._keep(result)
+                    if result.decision is None:
+                        raise result.error or OngebdError("no decision")
+                    yield frame, result.decision
+            self._finish()
         except BaseException:
             with uninterrupted():
+                self._end()
                 self._finish()
             raise
 
-    def take(self, told: Told, _time: float | Fraction) -> Decision:
-        """The decision on a frame."""
-        if told.decision is None:
-            raise told.error or OngebdError("the process that decides has stopped")
-        self._closed += told.closed
-        return told.decision
+    def take(self, decision: Decision, _time: float | Fraction) -> Decision:
+        """See `OnlineDetector.take`."""
+        return decision
 
     def drain(self) -> list[Decision]:
-        """See `OnlineDetector.drain`."""
-        decisions = [told.decision for told in self._late if told.decision is not None]
-        self._late = deque(told._replace(decision=None) for told in self._late)
-        return decisions
+        """No decision is held back."""
+        return []
 
     def flush(self) -> Boundary | None:
         """See `OnlineDetector.flush`."""
-        while self._late:
-            told = self._late.popleft()
-            self._closed += told.closed
-            if boundary := told.boundary or (told.decision and told.decision.boundary):
-                return boundary
-        return None
+        return self._found.pop(0) if self._found else None
 
     def closed(self) -> list[Boundary]:
         """See `OnlineDetector.closed`."""
@@ -125,7 +108,7 @@ class RemoteDetector:
         return closed
 
     def new_epoch(self) -> None:
-        """The stream begins one as soon as its first frame is given."""
+        """The stream begins one with its first frame."""
 
     def _given(self, frames: Iterable[Frame]) -> Iterator[Frame]:
         """The frames, each given to the other process, and the end of each epoch. Runs in a thread."""
@@ -136,7 +119,8 @@ class RemoteDetector:
                 self._end()
             epoch = frame.epoch
             top, left = (frame.rgb.shape[0] - height) // 2, (frame.rgb.shape[1] - width) // 2
-            self._producer.submit(frame.rgb[top : top + height, left : left + width], float(frame.time))
+            picture = frame.rgb[top : top + height, left : left + width]
+            self._producer.submit(picture, float(frame.time))
             yield frame
         self._end()
 
@@ -144,30 +128,20 @@ class RemoteDetector:
         self._asked += 1
         self._producer.new_epoch()
 
-    def _finish(self, *, ask: bool = True) -> None:
-        """Wait until the stream has ended."""
-        if ask:
-            self._end()
+    def _finish(self) -> None:
+        """Wait until all epochs have ended."""
         while self._ended < self._asked:
-            self._late.append(self._next())
+            self._keep(self._next())
 
-    def _next(self) -> Told:
-        told = self._told.get()
-        self._ended += told.ended == "epoch"
-        if told.ended == "close":
-            raise OngebdError("the process that decides has stopped")
-        return told
+    def _keep(self, result: PoolResult) -> None:
+        if result.found is not None:
+            self._found.append(result.found)
 
-
-def remote_model(name: str, view: View, producer: Producer, told: SimpleQueue[Told]) -> Model:
-    """What stands for a model in a process that only reads."""
-    backbone = Backbone(name, name, 0, 0, 0)
-    backbone.view = view
-
-    def begin(config: StreamConfig) -> RemoteDetector:
-        return RemoteDetector(producer, told, config)
-
-    def nothing(_config: StreamConfig) -> NoReturn:
-        raise NotImplementedError
-
-    return Model(name, "", backbone, StreamConfig(), nothing, elsewhere=begin)
+    def _next(self) -> PoolResult:
+        while not self._results.poll(1.0):
+            self._producer.check()
+        with uninterrupted():  # half a result would spoil those that follow
+            result: PoolResult = self._results.recv()
+        self._ended += result.ended is not None
+        self._closed += result.closed
+        return result

@@ -114,6 +114,7 @@ class SharedInput:
 
     def _check_producers(self) -> None:
         """Start the streams of dead processes fresh, as soon as a slot is free for that request."""
+        self._pool.wait(0)  # raises what it stopped for
         shared = self._shared
         for ring in np.flatnonzero(shared.pid).tolist():
             head = int(shared.head[ring])

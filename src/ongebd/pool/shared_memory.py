@@ -8,6 +8,7 @@ visible in order, as they do on x86-64.
 from __future__ import annotations
 
 import mmap
+import multiprocessing
 import os
 import shutil
 import tempfile
@@ -172,6 +173,12 @@ class Producer:
         top, bottom, left, right = self._layout.window
         return self._put("frame", frame[top:bottom, left:right], in_seconds(time), timeout)
 
+    def check(self) -> None:
+        """Raise an OngebdError if nothing is taken any more."""
+        parent = multiprocessing.parent_process()
+        if self._shared.closed[self._ring] or (parent is not None and not parent.is_alive()):
+            raise OngebdError("the pool or the stream is closed")
+
     def new_epoch(self) -> None:
         """Start fresh with the next frame."""
         self._put("epoch")
@@ -188,8 +195,7 @@ class Producer:
         shared, ring = self._shared, self._ring
         until = inf if timeout is None else time.monotonic() + timeout
         while True:
-            if shared.closed[ring]:
-                raise OngebdError("the pool or the stream is closed")
+            self.check()
             head = int(shared.head[ring])
             if head - shared.tail[ring] < self._layout.slots:
                 break
