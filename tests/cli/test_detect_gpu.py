@@ -79,15 +79,18 @@ def test_files_side_by_side_are_written_as_one_after_the_other(
 
 
 @pytest.mark.usefixtures("on_cpu")
-def test_boundaries_are_lines_on_stdout(films: list[Path], capfd: pytest.CaptureFixture[str]) -> None:
-    arguments = ["detect", *map(str, films), "--model", "window-mean", "-q"]
+@pytest.mark.parametrize("count", [1, 3])
+def test_boundaries_are_lines_on_stdout(
+    films: list[Path], count: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["detect", *map(str, films[-count:]), "--model", "window-mean", "-q"]
     assert main(arguments) == 0
     plain = capfd.readouterr()
     assert main([*arguments, "--device", "cuda"]) == 0
     out, err = capfd.readouterr()
     for ours, wanted in ((out, plain.out), (err, plain.err)):
         assert sorted(ours.splitlines()) == sorted(wanted.splitlines())
-    assert out.count("\n") >= 4
+    assert out.count("\n") >= 2
 
 
 @contextmanager

@@ -31,7 +31,7 @@ def load_for_gpu(name: str, device: str) -> tuple[Model, bool]:
 def detect_on_gpu(
     tasks: Sequence[Task], model: Model, config: StreamConfig, device: str, workers: int | None, quiet: bool
 ) -> list[bool]:
-    """Do the tasks side by side. A single process, this one, shows a bar; each says and prints what it does."""
+    """Do the tasks side by side. Each process says and prints what it does; a single one, this, has a bar."""
     count = (os.cpu_count() or 1) if workers is None else workers
     if count < 1:
         raise ConfigError(f"--workers must be at least 1, not {count}")

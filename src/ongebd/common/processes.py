@@ -61,8 +61,9 @@ def side_by_side(
                     done[place] = result
             yield done.pop(number)
     finally:
-        for process in processes:
+        for process, pipe in zip(processes, pipes, strict=True):
             process.terminate()
+            pipe.close()
         for process in processes:
             process.join()
 

@@ -85,7 +85,7 @@ class RemoteDetector:
                     yield frame, result.decision
             self._finish()
         except BaseException:
-            with uninterrupted():
+            with uninterrupted(), suppress(OngebdError):
                 self._end()
                 self._finish()
             raise
