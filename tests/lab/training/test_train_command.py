@@ -59,7 +59,6 @@ def test_from_features_to_a_model_that_detects(
     assert list(report["anticipators"]) == ["cea", "window-mean", "persistence"]
     for result in report["anticipators"].values():
         assert result["best_threshold_chosen_on"] == "these validation videos"
-        assert sum(result["histogram"]["boundary"]) + sum(result["histogram"]["elsewhere"]) == 2 * 69
     assert set(report["floors"]) == {"clock", "uniform", "random"}
     assert (out / "errors.png").read_bytes().startswith(b"\x89PNG")
     text = (out / "report.md").read_text()

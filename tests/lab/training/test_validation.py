@@ -22,7 +22,7 @@ from ongebd.lab.training.config import TrainConfig
 from ongebd.lab.training.dataset import Dataset
 from ongebd.lab.training.onnx_export import export_onnx
 from ongebd.lab.training.scores import Naive, errors_of_model, errors_of_naive
-from ongebd.lab.training.validation import boundaries_at, histograms, judge, validate
+from ongebd.lab.training.validation import boundaries_at, judge, validate
 from ongebd.types import Boundary, Decision
 
 CPU = torch.device("cpu")
@@ -132,22 +132,10 @@ def test_a_fixed_threshold_looks_at_the_error_itself(dataset: Dataset, config: T
     )
     assert result.figures["absolute 0.1"] == 1.0
     assert 0.1 <= result.threshold < 0.7
+    assert result.mean_boundary > result.mean_elsewhere
     assert result.at_paper_tau is None
 
 
 def test_an_unknown_figure_is_named(dataset: Dataset, config: TrainConfig) -> None:
     with pytest.raises(ConfigError, match="select_by must be one of average"):
         validate("x", [], [], dataset.labels, config.stream(24, 1.0), select_by="accuracy")
-
-
-def test_histograms_count_every_error_once() -> None:
-    errors = np.array([np.nan, 0.05, 0.1, 0.9, 1.0, 0.1])
-    targets = np.array([True, False, False, True, True, False])
-    result = histograms(errors, targets)
-    assert result.boundary.sum() == 2
-    assert result.elsewhere.sum() == 3
-    assert result.mean_boundary == pytest.approx(0.95)
-    assert result.mean_elsewhere == pytest.approx(0.25 / 3)
-    stretched = histograms(np.array([3.0, 40.0]), np.array([False, True]))
-    assert stretched.edges[-1] == 40.0
-    assert stretched.boundary.sum() == stretched.elsewhere.sum() == 1

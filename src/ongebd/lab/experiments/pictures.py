@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from ongebd.detector.stored import detect_stored, load_for
 from ongebd.errors import os_errors
 from ongebd.features.store import FeatureStore
-from ongebd.lab.experiments.figures.error_histograms import error_histograms
+from ongebd.lab.evaluation.figure_style import save
 from ongebd.lab.experiments.figures.f1_curves import f1_curves
 from ongebd.lab.experiments.figures.qualitative import Scene, qualitative
-from ongebd.lab.experiments.figures.style import save
 from ongebd.lab.experiments.figures.tracing import traced
 from ongebd.lab.experiments.runner import Runner, TableResult
+from ongebd.lab.training.error_histograms import error_histograms
 
 _SCENES = 4  # as in the paper's appendix
 

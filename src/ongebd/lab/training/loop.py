@@ -149,8 +149,8 @@ def train(
                 row |= {
                     "threshold": result.threshold,
                     "figures": result.figures,
-                    "error_boundary": result.histograms.mean_boundary,
-                    "error_elsewhere": result.histograms.mean_elsewhere,
+                    "error_boundary": result.mean_boundary,
+                    "error_elsewhere": result.mean_elsewhere,
                 }
                 watcher.say(_line(row, by))
                 if result.figures[by] > progress.best:

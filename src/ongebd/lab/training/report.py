@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import platform
 from collections.abc import Iterator, Sequence
@@ -10,16 +9,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from matplotlib.figure import Figure
 from torch import nn
 
 from ongebd import __version__
 from ongebd.baselines.methods import METHODS
-from ongebd.common.lettering import lettering
 from ongebd.common.tables import NOTHING, Table, markdown
 from ongebd.data.numbers import videos as count_of
 from ongebd.lab.evaluation.evaluation import EvaluationConfig, evaluate
+from ongebd.lab.evaluation.figure_style import save
 from ongebd.lab.evaluation.figures import FIGURES
 from ongebd.lab.evaluation.report import json_bytes, write_files, write_report
 from ongebd.lab.evaluation.report_values import Values
@@ -27,6 +27,7 @@ from ongebd.lab.training.batches import Features
 from ongebd.lab.training.checkpoint import Progress
 from ongebd.lab.training.config import ESTIMATOR, TrainConfig
 from ongebd.lab.training.dataset import Dataset
+from ongebd.lab.training.error_histograms import error_histograms
 from ongebd.lab.training.scores import Naive, errors_of_naive
 from ongebd.lab.training.task import Task
 from ongebd.lab.training.validation import PAPER_TAU, Validated, validate
@@ -39,9 +40,6 @@ SETTLED = 0.02
 FEW = 20
 """Validation videos that are too few for a verdict."""
 
-# Colours that colour-blind readers can tell apart (Okabe and Ito).
-_BOUNDARY, _ELSEWHERE = "#D55E00", "#0072B2"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
@@ -51,11 +49,13 @@ class Report:
         results: The trained anticipator, then the others.
         evaluation: Of the trained one (`evaluate`).
         values: The content of `report.json`.
+        figure: The errors of all of them.
     """
 
     results: tuple[Validated, ...]
     evaluation: Values
     values: dict[str, Any]
+    figure: Figure
 
 
 def make_report(
@@ -105,7 +105,9 @@ def make_report(
             "ongebd": __version__,
         },
     }
-    return Report(results, evaluation, _without_nan(values))
+    targets = np.concatenate([video.targets for video in videos])
+    drawn = {name: (np.concatenate(scores), targets) for name, (scores, _) in judged.items()}
+    return Report(results, evaluation, _without_nan(values), error_histograms(drawn))
 
 
 def write_training_report(report: Report, out: Path) -> None:
@@ -117,9 +119,9 @@ def write_training_report(report: Report, out: Path) -> None:
     files = {
         "report.md": _markdown(report.values).encode(),
         "report.json": json_bytes(report.values),
-        "errors.png": _draw_errors(report.results),
     }
     write_files(out, files)
+    save(report.figure, out / "errors.png")
     write_report(report.evaluation, out / "evaluation")
 
 
@@ -145,8 +147,8 @@ def _findings(
     floor = evaluation["skill"][figure]["best_floor"]
     blind = evaluation["floors"][floor]["figures"][figure]
     yield f"the best blind floor by that figure, {floor} ({blind['detail']}): F1 {blind['f1']:.3f}"
-    elsewhere = own.histograms.mean_elsewhere
-    simple = naive["window-mean"].histograms.mean_elsewhere
+    elsewhere = own.mean_elsewhere
+    simple = naive["window-mean"].mean_elsewhere
     if own.name == "cea" and config.metric == "cosine" and elsewhere > max(GIVEN_UP, 2 * simple):
         errors = [row["error_elsewhere"] for row in progress.history if "error_elsewhere" in row]
         settled = len(errors) > 2 and errors[-1] > (1 - SETTLED) * errors[-3]
@@ -183,8 +185,6 @@ def _data(dataset: Dataset) -> dict[str, Any]:
 
 
 def _result(result: Validated) -> dict[str, Any]:
-    histograms = result.histograms
-    counts = {name: getattr(histograms, name).tolist() for name in ("edges", "boundary", "elsewhere")}
     return {
         "threshold": result.threshold,
         "f1": result.figures,
@@ -193,9 +193,8 @@ def _result(result: Validated) -> dict[str, Any]:
         "best_f1": result.best_figures,
         "f1_at_tau_1.5": result.at_paper_tau,
         "by_threshold": {f"{key:g}": value for key, value in result.by_threshold.items()},
-        "mean_error_boundary": histograms.mean_boundary,
-        "mean_error_elsewhere": histograms.mean_elsewhere,
-        "histogram": counts,
+        "mean_error_boundary": result.mean_boundary,
+        "mean_error_elsewhere": result.mean_elsewhere,
     }
 
 
@@ -252,25 +251,3 @@ def _f1(figures: dict[str, float]) -> list[str]:
 
 def _three(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.3f}"
-
-
-def _draw_errors(results: Sequence[Validated]) -> bytes:
-    """A PNG with a histogram for each anticipator: its errors on boundaries and elsewhere."""
-    with lettering(10):
-        figure = Figure(figsize=(9, 3.4 * len(results)), dpi=100, facecolor="white", layout="constrained")
-        rows = figure.subplots(len(results), squeeze=False, sharex=True)[:, 0]  # one scale: rows compare
-        for axes, result in zip(rows, results, strict=True):
-            found = result.histograms
-            for name, colour in (("elsewhere", _ELSEWHERE), ("boundary", _BOUNDARY)):
-                counts, mean = getattr(found, name), getattr(found, f"mean_{name}")
-                label = f"{name}: {int(counts.sum()):,} frames, mean {mean:.3f}"
-                share = counts / max(1.0, counts.sum())
-                axes.stairs(share, found.edges, fill=True, color=colour, alpha=0.45, label=label)
-                axes.axvline(mean, color=colour, linestyle="--", linewidth=1)
-            axes.set_xlabel("prediction error ε")
-            axes.set_ylabel("share of frames")
-            axes.set_title(result.name)
-            axes.legend(loc="upper right")
-        png = io.BytesIO()
-        figure.savefig(png, format="png")
-    return png.getvalue()

@@ -30,7 +30,6 @@ TAUS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 
 PAPER_TAU = 1.5
 
 _QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99, 0.995)
-_BINS = np.linspace(0, 1, 101)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,25 +101,6 @@ def predictions_at(judged: Sequence[Judged], threshold: float, config: StreamCon
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Histograms:
-    """Distributions of errors on boundary frames and elsewhere.
-
-    Attributes:
-        edges: Of the bins, (B + 1,).
-        boundary: Counts of frames that are boundaries, (B,).
-        elsewhere: Counts of the others, (B,).
-        mean_boundary: Their mean error; NaN without frames.
-        mean_elsewhere: The others' mean error; NaN without frames.
-    """
-
-    edges: FloatArray
-    boundary: FloatArray
-    elsewhere: FloatArray
-    mean_boundary: float
-    mean_elsewhere: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Validated:
     """One anticipator on the validation videos.
 
@@ -133,7 +113,8 @@ class Validated:
         best_figures: F1 by each of `FIGURES` at that one.
         at_paper_tau: The same at τ = 1.5; None without the discriminator.
         by_threshold: The figure that chooses, at each threshold tried.
-        histograms: Of its errors.
+        mean_boundary: The mean error of frames that are boundaries; NaN without any.
+        mean_elsewhere: That of the others.
         predictions: At `threshold`.
     """
 
@@ -144,7 +125,8 @@ class Validated:
     best_figures: dict[str, float]
     at_paper_tau: dict[str, float] | None
     by_threshold: dict[float, float]
-    histograms: Histograms
+    mean_boundary: float
+    mean_elsewhere: float
     predictions: PredictionSet
 
 
@@ -178,7 +160,9 @@ def validate(
         raise ConfigError(f"select_by must be one of {', '.join(FIGURES)}, not {select_by!r}")
     own = labels.restrict([video.id for video in videos], "the validation videos")
     judged = judge(videos, errors, config, obd=obd)
-    everything = np.concatenate(list(errors))
+    everything, targets = np.concatenate(list(errors)), np.concatenate([video.targets for video in videos])
+    kinds = [everything[~np.isnan(everything) & frames] for frames in (targets, ~targets)]
+    means = [float(kind.mean()) if len(kind) else float("nan") for kind in kinds]
     predictions = {
         threshold: predictions_at(judged, threshold, config)
         for threshold in (sorted({*TAUS, tau or PAPER_TAU}) if obd else _error_thresholds(everything))
@@ -197,7 +181,8 @@ def validate(
         best_figures=values[best],
         at_paper_tau=values[PAPER_TAU] if obd else None,
         by_threshold=by_threshold,
-        histograms=histograms(everything, np.concatenate([video.targets for video in videos])),
+        mean_boundary=means[0],
+        mean_elsewhere=means[1],
         predictions=predictions[threshold],
     )
 
@@ -207,19 +192,6 @@ def figures(labels: LabelSet, predictions: PredictionSet) -> dict[str, float]:
     comparison = compare(labels, predictions, min_consistency=min_consistency_of(labels.dataset))
     values = figure_values(count_all(comparison).totals().f1)
     return {name: float(values[name]) for name in FIGURES}
-
-
-def histograms(errors: FloatArray, targets: BoolArray) -> Histograms:
-    """Histograms of errors, (N,), by target y, (N,); NaN errors don't count.
-
-    An error above 1 (of l1, l2, kl) stretches the bins.
-    """
-    known = ~np.isnan(errors)
-    yes, no = errors[known & targets], errors[known & ~targets]
-    edges = _BINS * max(1.0, float(errors[known].max(initial=0.0)))
-    counts = [np.histogram(each, edges)[0].astype(np.float64) for each in (yes, no)]
-    means = [float(each.mean()) if len(each) else float("nan") for each in (yes, no)]
-    return Histograms(edges, counts[0], counts[1], means[0], means[1])
 
 
 def _error_thresholds(errors: FloatArray) -> list[float]:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from ongebd.lab.experiments.figures.style import print_style
+from ongebd.lab.evaluation.figure_style import print_style
 
 SMALLEST = 6.0  # points
 

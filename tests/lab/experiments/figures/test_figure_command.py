@@ -15,10 +15,10 @@ from ongebd.cli import main
 from ongebd.data import read_labels
 from ongebd.detector import detect, load
 from ongebd.errors import ConfigError, LabelError, OngebdError, SourceError
+from ongebd.lab.evaluation.figure_style import save
 from ongebd.lab.experiments.figures import draw_video
 from ongebd.lab.experiments.figures import video as module
 from ongebd.lab.experiments.figures.qualitative import Scene, qualitative
-from ongebd.lab.experiments.figures.style import save
 from ongebd.lab.experiments.figures.tracing import frames_at, trace
 from ongebd.lab.experiments.figures.video import labels_of
 

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
 
-from ongebd.lab.experiments.figures.error_histograms import Errors, error_histograms
+from ongebd.lab.training.error_histograms import Errors, error_histograms
 
 
 def model(boundary: float, elsewhere: float, frames: int = 4000) -> Errors:

@@ -14,11 +14,11 @@ from matplotlib.figure import Figure
 
 from ongebd.data.label_set import VideoLabels
 from ongebd.errors import ConfigError
+from ongebd.lab.evaluation.figure_style import INCHES, Width
 from ongebd.lab.evaluation.matching import count_matches
 from ongebd.lab.experiments.figures import qualitative as module
 from ongebd.lab.experiments.figures.judging import judge, tolerance_of
 from ongebd.lab.experiments.figures.qualitative import part_of
-from ongebd.lab.experiments.figures.style import INCHES, Width
 from ongebd.lab.experiments.figures.tracing import MethodTrace
 from ongebd.types import ImageU8
 

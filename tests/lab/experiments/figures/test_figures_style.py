@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from ongebd.errors import ConfigError, OngebdError
-from ongebd.lab.experiments.figures.style import INCHES, MARKERS, SERIES, STROKES, print_style, save
+from ongebd.lab.evaluation.figure_style import INCHES, MARKERS, SERIES, STROKES, print_style, save
 
 
 @pytest.fixture

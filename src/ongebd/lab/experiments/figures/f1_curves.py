@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
 from ongebd.lab.evaluation.delay import DELAY_TOLERANCE
-from ongebd.lab.experiments.figures.style import (
+from ongebd.lab.evaluation.figure_style import (
     BLACK,
     DASH_DOTTED,
     DASHED,

@@ -15,8 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from ongebd.common.text import printable, shortened
 from ongebd.data.label_set import VideoLabels
 from ongebd.errors import ConfigError, a_number
-from ongebd.lab.experiments.figures.judging import Judged, judge, tolerance_of
-from ongebd.lab.experiments.figures.style import (
+from ongebd.lab.evaluation.figure_style import (
     BLACK,
     BLUE,
     DASHED,
@@ -30,6 +29,7 @@ from ongebd.lab.experiments.figures.style import (
     plain_axes,
     print_style,
 )
+from ongebd.lab.experiments.figures.judging import Judged, judge, tolerance_of
 from ongebd.lab.experiments.figures.tracing import MethodTrace, frames_at
 from ongebd.types import ImageU8
 

@@ -10,9 +10,9 @@ from ongebd.data import LabelSet, VideoLabels, match_ids, read_labels
 from ongebd.data.labels import Dataset
 from ongebd.detector import load
 from ongebd.errors import ConfigError, LabelError, SourceError
+from ongebd.lab.evaluation.figure_style import Width, check_ending, save
 from ongebd.lab.experiments.figures.judging import tolerance_of
 from ongebd.lab.experiments.figures.qualitative import Scene, part_of, qualitative
-from ongebd.lab.experiments.figures.style import Width, check_ending, save
 from ongebd.lab.experiments.figures.tracing import trace
 from ongebd.output import protect_sources
 from ongebd.video.source import kind_of

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ongebd.data.numbers import FloatArray
-from ongebd.lab.experiments.figures.style import (
+from ongebd.lab.evaluation.figure_style import (
     BLUE,
     DASHED,
     DOTTED,
