@@ -36,6 +36,21 @@ for path in sys.argv[2:]:
         for frame in video: pass
 """
 
+NVDEC = """
+import sys, av
+from av.codec.hwaccel import HWAccel
+for path in sys.argv[1:]:
+    with av.open(path, hwaccel=HWAccel("cuda", allow_software_fallback=False)) as video:
+        for frame in video.decode(video=0): pass
+"""
+TWO_CORES = """
+import os, sys
+os.sched_setaffinity(0, {0, 1})
+os.cpu_count = lambda: 2
+from ongebd.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
 
 def main() -> None:
     """Measure and print."""
@@ -62,10 +77,11 @@ def main() -> None:
             shutil.copy(clip, clips / f"{number:03}.mp4")
         paths = sorted(map(str, clips.iterdir()))
         few, frames = paths[: asked.few], SECONDS * RATE
-        detect = [sys.executable, "-m", "ongebd", "detect", "--model", asked.model, "--out"]
-        two = ["taskset", "-c", "0,1", *detect, str(folder / "two"), *few]
-        on_gpu = [*detect, str(folder / "gpu"), "--device", asked.device]
+        detect = ["detect", "--model", asked.model, "--out"]
+        two = [sys.executable, "-c", TWO_CORES, *detect, str(folder / "two"), *few]
+        on_gpu = [sys.executable, "-m", "ongebd", *detect, str(folder / "gpu"), "--device", asked.device]
         decoders = [[sys.executable, "-c", DECODE, asked.model, *paths[n::cores]] for n in range(cores)]
+        timed("one process decodes by NVDEC", [[sys.executable, "-c", NVDEC, *few]], len(few) * frames)
         only = timed(f"{cores} processes only decode {len(paths)} clips", decoders, len(paths) * frames)
         timed("one clip on the GPU, start-up included", [[*on_gpu, paths[0]]], frames)
         slow = timed(f"two cores, {len(few)} clips", [two], len(few) * frames)

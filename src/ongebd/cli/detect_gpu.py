@@ -45,19 +45,11 @@ def detect_on_gpu(
 
 
 def _detect(name: str, view: View, quiet: bool, task: Task, stream: Remote) -> bool:
-    """A task. Once its process is stopped, it finishes its results."""
+    """A task. A process of its own finishes its results when it is stopped."""
     handle, results = stream
-    child = multiprocessing.parent_process() is not None
+    if child := multiprocessing.parent_process() is not None:
+        fill_closed_streams()
+        signal.signal(signal.SIGTERM, interrupt)
     with handle.open() as producer, Progress(quiet=quiet or child) as progress:
         progress.quiet = quiet
-        work = partial(task, RemoteModel(name, view, producer, results), progress)
-        if not child:
-            return work()
-        fill_closed_streams()
-        try:
-            signal.signal(signal.SIGTERM, interrupt)
-            return work()
-        except KeyboardInterrupt:
-            raise SystemExit(1) from None
-        finally:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        return task(RemoteModel(name, view, producer, results), progress)

@@ -97,7 +97,7 @@ def _interrupts_held() -> Iterator[None]:
 def _work(pipe: Connection, upcoming: Any, *given: Any) -> None:
     """A process: takes tasks and sends results or refusals, then waits to be stopped."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it isn't held back already
-    with suppress(EOFError, BrokenPipeError):  # the parent is gone
+    with suppress(EOFError, BrokenPipeError, KeyboardInterrupt):  # the parent is gone, or stops this process
         job, tasks = pipe.recv()
         while True:
             with upcoming.get_lock():
