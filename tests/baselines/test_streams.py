@@ -84,7 +84,7 @@ def test_reset_forgets_everything(network: Any) -> None:
     assert scorer.flush() == []
 
 
-@pytest.mark.parametrize("steps", [600, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("steps", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_memory_is_flat(network: Any, steps: int) -> None:
     scorer = NetworkScorer(network, "long")
     block = np.random.default_rng(0).standard_normal((200, DIM)).astype(np.float32)
@@ -150,7 +150,7 @@ class LargestTensor(TorchDispatchMode):
 def test_memory_grows_linearly_with_the_length_of_a_sequence(network: Any) -> None:
     """Four times the length needs at most four times the largest tensor: no table of frames by frames."""
     largest = []
-    for length in (800, 3200):
+    for length in (400, 1600):
         sequence = features(11, length=length)
         with torch.no_grad(), LargestTensor() as mode:
             network(sequence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -335,9 +337,9 @@ def test_a_video_shorter_than_the_cold_start_has_an_empty_result(
 
 
 def options_of(*arguments: str) -> set[str]:
-    done = run(*arguments)
-    assert done.returncode == 0, done.stderr
-    return set(re.findall(r"^│[ *]*(--[a-z-]+)", done.stdout, re.MULTILINE))
+    with redirect_stdout(io.StringIO()) as out:
+        assert main([*arguments]) == 0
+    return set(re.findall(r"^│[ *]*(--[a-z-]+)", out.getvalue(), re.MULTILINE))
 
 
 COMMANDS = [name for name in app if not name.startswith("-")]

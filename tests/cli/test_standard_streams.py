@@ -72,14 +72,6 @@ def test_a_standard_error_that_is_gone_spoils_no_results(clip: Path, where: str)
 
 
 @POSIX_ONLY
-@pytest.mark.parametrize("arguments", ['detect -q "$CLIP"', "models", "detect --help"])
-def test_a_reader_that_goes_away_is_no_mistake(clip: Path, arguments: str) -> None:
-    done = shell(f"$O {arguments} | true", clip)
-    assert "Traceback" not in done.stderr
-    assert "cannot write" not in done.stderr
-
-
-@POSIX_ONLY
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_while_the_picture_is_drawn_is_told(clip: Path, tmp_path: Path, stop: signal.Signals) -> None:
     drawing = tmp_path / "drawing"
@@ -155,7 +147,7 @@ def test_a_reader_that_went_away_is_told_as_every_program_tells_it(command: str)
 
 
 @POSIX_ONLY
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
 @pytest.mark.parametrize("command", ["detect", "watch"])
 def test_a_character_that_the_terminal_lacks_is_escaped(
     clip: Path, tmp_path: Path, command: str, encoding: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import ongebd
+from ongebd.baselines.pictures import Pictures
 from ongebd.output import Reading, RunEnd, RunHeader, detect_source, read_jsonl
 from ongebd.output.jsonl import JsonlWriter
 from ongebd.types import Boundary
@@ -63,7 +65,7 @@ def seen_by_a_stream(film: Path, model: Any, **settings: Any) -> dict[float, flo
 def test_a_record_says_when_an_onset_was_known_exactly_or_not_at_all(
     film: Path, tmp_path: Path, name: str, settings: dict[str, Any], must_tell: bool
 ) -> None:
-    model = ongebd.load(name)
+    model = replace(ongebd.load(name), backbone=Pictures(16, 12))
     path = tmp_path / "found.jsonl"
     reading = Reading(version="1", settings=model.configured(**settings))
     writers = lambda header: [JsonlWriter(path, header)]  # noqa: E731

@@ -6,6 +6,7 @@ import http.server
 import json
 import re
 import shutil
+import socket
 import subprocess
 import threading
 from contextlib import contextmanager
@@ -233,6 +234,8 @@ class Broker:
     def up(self):
         command = [shutil.which("mosquitto") or "/usr/sbin/mosquitto", "-c", str(self.folder / "conf")]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with socket.socket() as client:
+            until(lambda: client.connect_ex(("127.0.0.1", self.port)) == 0)
 
     def down(self):
         self.process.terminate()
@@ -320,7 +323,10 @@ def test_the_sensor_is_on_during_an_incident_and_the_picture_comes_first(mqtt, h
     assert [states[0][name] for name in ("number", "peak", "kind", "wall")] == [1, 0.8, "event", WALL]
 
 
-def test_a_broker_that_is_away_and_comes_back_gets_every_incident_in_order(mqtt, home, watcher, broker):
+def test_a_broker_that_is_away_and_comes_back_gets_every_incident_in_order(
+    mqtt, home, watcher, broker, monkeypatch
+):
+    monkeypatch.setattr("ongebd.watch.sinks.mqtt._SECONDS", 0.2)
     until(lambda: home.newest.get("ongebd/status") == b"online")
     broker.down()
     for number in range(1, 21):
