@@ -144,7 +144,8 @@ def frame_features(
         return backbone.embed(np.stack([backbone.crop(frame.rgb) for frame in some]))
 
     def glanced(glance: Glance, frame: Frame) -> Future[Features] | Feature:
-        square = backbone.crop(frame.rgb)
+        sized = frame.rgb.shape == (backbone.input_size, backbone.input_size, 3)  # by the reader
+        square = frame.rgb if sized else backbone.crop(frame.rgb)
         luma = glance.unseen(square, float(frame.time))
         return pool.submit(backbone.embed, square[np.newaxis]) if luma is None else luma
 
