@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,9 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ongebd
+from ongebd.baselines.pictures import Pictures
 from ongebd.detector import StreamConfig, load
 from ongebd.video import VideoReader
 from ongebd.video.timing import Sampler
+
+MODEL = replace(load("window-mean"), backbone=Pictures(16, 12))
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +36,9 @@ def filmed(scenes, rate, seconds=1):
 
 def by_camera(path, as_time=float, **settings):
     """The loop of a user who gets every frame."""
-    detector = load("window-mean").stream(**settings)
+    detector = MODEL.stream(**settings)
     decisions, boundaries, epoch = [], [], 0
-    with VideoReader(path, view=load("window-mean").backbone.view) as video:
+    with VideoReader(path, view=MODEL.backbone.view) as video:
         for frame in video:
             if frame.epoch != epoch:
                 epoch = frame.epoch
@@ -50,7 +54,7 @@ def by_camera(path, as_time=float, **settings):
 @pytest.mark.parametrize("rate", [12, 25, 30, Fraction(30000, 1001), 50, 60, 96])
 def test_a_camera_of_any_rate_gives_what_detect_gives(tmp_path, make_video, scenes, rate):
     path = make_video(tmp_path / "film.mp4", filmed(scenes, float(rate)), rate=rate)
-    detection = ongebd.detect(path, "window-mean")
+    detection = ongebd.detect(path, MODEL)
     assert by_camera(path) == (detection.decisions, detection.boundaries)
     assert by_camera(path, Fraction) == (detection.decisions, detection.boundaries)
     assert detection.boundaries
@@ -60,7 +64,7 @@ def test_another_rate_and_a_break_give_the_same(tmp_path, make_video, scenes):
     part = make_video(tmp_path / "part.ts", filmed(scenes, 30, 0.7), rate=30)
     joined = tmp_path / "joined.ts"
     joined.write_bytes(part.read_bytes() * 2)
-    detection = ongebd.detect(joined, "window-mean", fps=7)
+    detection = ongebd.detect(joined, MODEL, fps=7)
     assert by_camera(joined, fps=7) == (detection.decisions, detection.boundaries)
     assert len(detection.epochs) == 1
 
