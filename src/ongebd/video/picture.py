@@ -194,13 +194,7 @@ class Damage:
             self._heals = packet.pts
 
     def in_picture(self, picture: VideoFrame, time: Fraction, begins: bool) -> bool:
-        """Whether damage has reached the next picture.
-
-        Args:
-            picture: The picture.
-            time: Of the picture, in seconds.
-            begins: Whether an epoch begins with it.
-        """
+        """Whether damage has reached the next picture; `begins`: an epoch begins with it."""
         self._key_frames += picture.key_frame
         if picture.is_corrupt and not self._on:
             self.begin()
@@ -222,14 +216,13 @@ class Damage:
 
         Where decoders fill the rest of a picture with garbage, two key frames must show the same.
         """
-        if codec not in _GARBLED or not changed(before, rgb):
-            return changed(before, rgb)
-        key_frames, seen = self._doubt or (self._key_frames, rgb)
-        if key_frames == self._key_frames:
-            self._doubt = key_frames, seen
-            return False
-        self._doubt = self._key_frames, rgb
-        return _differing(seen, rgb)[1] < 1 - _MOST
+        shows = changed(before, rgb)
+        if shows and codec in _GARBLED:
+            now, earlier = (self._key_frames, rgb), self._doubt
+            if earlier is None or earlier[0] != now[0]:
+                self._doubt = now
+            shows = self._doubt is now and earlier is not None and _differing(earlier[1], rgb)[1] < 1 - _MOST
+        return shows
 
 
 def changed(before: ImageU8, rgb: ImageU8) -> bool:
