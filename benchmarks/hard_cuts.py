@@ -30,7 +30,7 @@ from footage.methods import Method, command_line, methods_of
 from footage.report import Report
 from footage.training import composed
 
-from ongebd import Boundary, Model
+from ongebd import Boundary
 from ongebd.errors import OngebdError
 from ongebd.lab.composites import CompositeVideo
 from ongebd.video import VideoReader
@@ -76,38 +76,40 @@ def found_by(
     methods: Sequence[Method], films: Mapping[str, CompositeVideo], work: Path
 ) -> dict[str, dict[str, list[Row]]]:
     """What each method finds in each film; control-C ends it with what there is."""
-    paths = {method: work / f"{method.label}.json" for method in methods}
-    found = {method: json.loads(path.read_text()) if path.exists() else {} for method, path in paths.items()}
+    paths = {method.label: work / f"{method.label}.json" for method in methods}
+    found = {label: json.loads(path.read_text()) if path.exists() else {} for label, path in paths.items()}
     try:
         for number, (name, film) in enumerate(films.items(), 1):
-            left = sorted((each for each in methods if name not in found[each]), key=lambda each: each.view)
-            for _, together in groupby(left, key=lambda each: each.view):
-                same = list(together)
-                for method, rows in zip(same, seen_in(film.path, [each.model for each in same]), strict=True):
-                    found[method][name] = rows
-                    paths[method].write_text(json.dumps(found[method]))
+            left = [method for method in methods if name not in found[method.label]]
+            for _, together in groupby(sorted(left, key=lambda each: each.view), key=lambda each: each.view):
+                for label, rows in seen_in(film.path, list(together)).items():
+                    found[label][name] = rows
+                    paths[label].write_text(json.dumps(found[label]))
             print(f"\r{number}/{len(films)} films", end="", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         pass
     print(file=sys.stderr)
-    return {method.label: rows for method, rows in found.items()}
+    return found
 
 
-def seen_in(path: Path, models: Sequence[Model]) -> list[list[Row]]:
-    """What models with the same view find in a film, which is decoded once; the same as by `detect`."""
-    streams, view = [model.stream() for model in models], models[0].backbone.view
-    boundaries: list[list[Boundary]] = [[] for _ in models]
-    with VideoReader(path, float(streams[0].config.rate()), view=view) as reader:
+def seen_in(path: Path, methods: Sequence[Method]) -> dict[str, list[Row]]:
+    """What methods with the same view find in a film, which is decoded once; the same as by `detect`."""
+    streams = {method.label: method.model.begin(method.config) for method in methods}
+    closed: dict[str, list[Boundary]] = {label: [] for label in streams}
+    first = methods[0]
+    with VideoReader(path, float(first.config.rate()), view=first.model.backbone.view) as reader:
         for frame in reader:
-            for stream, closed in zip(streams, boundaries, strict=True):
+            for label, stream in streams.items():
                 stream.update(frame.rgb, frame.time)
-                closed += stream.closed()
-    for stream, closed in zip(streams, boundaries, strict=True):
+                closed[label] += stream.closed()
+    for label, stream in streams.items():
         stream.drain()
         while stream.flush() is not None:
             pass
-        closed += stream.closed()
-    return [[(b.time, b.onset_known or b.decided, b.kind) for b in closed] for closed in boundaries]
+        closed[label] += stream.closed()
+    return {
+        label: [(b.time, b.onset_known or b.decided, b.kind) for b in some] for label, some in closed.items()
+    }
 
 
 def figures(

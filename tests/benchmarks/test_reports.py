@@ -52,11 +52,13 @@ def test_what_is_found_is_what_detect_finds_also_from_kept_features(
 
 def test_peers_that_see_one_film_together_find_what_each_finds_alone(film: Film) -> None:
     pytest.importorskip("scenedetect")
-    models = [ongebd.load(f"scenedetect-{kind}") for kind in ("adaptive", "hash")]
-    alone = [ongebd.detect(film.path, model).boundaries for model in models]
-    together = hard_cuts.seen_in(film.path, models)
-    assert all(alone)
-    assert together == [[(b.time, b.onset_known or b.decided, b.kind) for b in each] for each in alone]
+    names = ("scenedetect-adaptive", "scenedetect-hash")
+    videos = {"made": CompositeVideo("made", film.path, "all", 3.75, 24.0, 90, (), (), ())}
+    found = hard_cuts.found_by(methods_of(names), videos, film.path.parent)
+    for name in names:
+        alone = ongebd.detect(film.path, name).boundaries
+        assert alone
+        assert found[name]["made"] == [(b.time, b.onset_known or b.decided, b.kind) for b in alone]
 
 
 def test_cuts_that_a_source_clip_has_itself_are_neither_right_nor_wrong() -> None:
