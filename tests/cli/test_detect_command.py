@@ -391,7 +391,7 @@ def test_detecting_needs_no_torch(two_shots: Path) -> None:
 
 def test_a_real_annotated_video_gives_boundaries_for_each_model(shared: Path, tmp_path: Path) -> None:
     clip = shared / "clips/other/kinetics400_tutorial__arm_wrestling__C4lCVBZ3ux0_000028_000038.mp4"
-    for model in ("immediate", "window-mean", "persistence"):
+    for model in ("immediate", "window-mean"):
         assert main(["detect", str(clip), "--out", str(tmp_path), "--model", model, "-q"]) == 0
         recording = read_jsonl(tmp_path / f"{clip.stem}.jsonl")
         assert 1 <= len(recording.boundaries) <= 15

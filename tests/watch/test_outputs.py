@@ -195,8 +195,8 @@ def test_a_source_that_is_refused_is_named_once(place, capfd, source, says):
 @pytest.mark.parametrize("rate", [["--source-fps", "50"], ["--fps", "12.5"], []])
 def test_a_source_without_timestamps_has_the_rate_that_detect_gives_it(make_video, make_scene, place, rate):
     raw = make_video(place / "raw.h264", [make_scene(n // 30, 96, 64) for n in range(150)], container="h264")
-    assert main(["detect", str(raw), *QUIET, *rate, "--out", ".", "--stem", "detected"]) == 0
-    assert main(["watch", str(raw), *QUIET, *rate, "--jsonl", "watched.jsonl"]) == 0
+    assert main(["detect", str(raw), "-q", "-m", "clock", *rate, "--out", ".", "--stem", "detected"]) == 0
+    assert main(["watch", str(raw), "-q", "-m", "clock", *rate, "--jsonl", "watched.jsonl"]) == 0
     detected, watched = read_jsonl("detected.jsonl"), read_jsonl("watched.jsonl")
     assert (
         list(map(dataclasses.astuple, detected.boundaries))
