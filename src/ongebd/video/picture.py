@@ -178,8 +178,8 @@ class Damage:
         self._on = False
         self._heals: float | None = None  # the pts of the key frame that ends it; infinity until that comes
         self._since: Fraction | None = None
-        self._key_frames = 0
-        self._doubt: tuple[int, ImageU8] | None = None  # what the first odd picture after a key frame shows
+        self._key_frames = self._judged = 0  # so far; and up to the one after which a picture was judged
+        self._doubt: ImageU8 | None = None  # what came first after the last key frame, if it's something else
 
     def begin(self) -> None:
         """Something is missing or broken."""
@@ -199,7 +199,7 @@ class Damage:
         if picture.is_corrupt and not self._on:
             self.begin()
         if not self._on:
-            self._doubt = None
+            self._judged, self._doubt = self._key_frames, None
             return False
         self._since = time if self._since is None else self._since
         if self._heals is None:
@@ -214,14 +214,15 @@ class Damage:
     def shows_more(self, before: ImageU8, rgb: ImageU8, codec: str) -> bool:
         """Whether a damaged picture shows something else than the last one, and not only the damage.
 
-        Where decoders fill the rest of a picture with garbage, two key frames must show the same.
+        Where decoders fill the rest of a picture with garbage, the first pictures after two key frames must
+        show the same.
         """
         shows = changed(before, rgb)
-        if shows and codec in _GARBLED:
-            now, earlier = (self._key_frames, rgb), self._doubt
-            if earlier is None or earlier[0] != now[0]:
-                self._doubt = now
-            shows = self._doubt is now and earlier is not None and _differing(earlier[1], rgb)[1] < 1 - _MOST
+        if codec in _GARBLED:
+            if self._judged == self._key_frames:
+                return False
+            seen, self._judged, self._doubt = self._doubt, self._key_frames, rgb if shows else None
+            shows = shows and seen is not None and _differing(seen, rgb)[1] < 1 - _MOST
         return shows
 
 
