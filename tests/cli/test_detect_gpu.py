@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from ongebd.cli import main
 from ongebd.output import read_jsonl
 from ongebd.pool.runtime import CpuRuntime
+from waiting import until
 
 Maker = Callable[..., Any]
 ON_CPU = """
@@ -106,8 +106,8 @@ def reading(fifo: Path, others: list[Path], out: Path) -> Iterator[subprocess.Po
         with os.fdopen(os.open(fifo, os.O_RDWR), "wb") as writer:  # waits for no reader
             writer.write(others[-1].read_bytes())
             writer.flush()
-            wait_until(lambda: all('"end"' in text_of(out / f"{one.stem}.jsonl") for one in others))
-            wait_until(lambda: '"boundary"' in text_of(out / "pipe.jsonl"))
+            until(lambda: all('"end"' in text_of(out / f"{one.stem}.jsonl") for one in others))
+            until(lambda: '"boundary"' in text_of(out / "pipe.jsonl"))
             yield process
     finally:
         process.kill()
@@ -115,13 +115,6 @@ def reading(fifo: Path, others: list[Path], out: Path) -> Iterator[subprocess.Po
 
 def text_of(path: Path) -> str:
     return path.read_text() if path.exists() else ""
-
-
-def wait_until(true: Callable[[], object]) -> None:
-    until = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < until, "it took too long"
-        time.sleep(0.05)
 
 
 def test_a_stop_leaves_whole_results(films: list[Path], tmp_path: Path) -> None:

@@ -280,7 +280,7 @@ def test_stopping_drops_what_a_starved_model_cannot_decide(light_model, monkeypa
     class Starved(Pictures):
         def embed(self, batch):
             looked.append(len(batch))
-            gate.wait(20)
+            gate.wait(NEVER)
             return super().embed(batch)
 
     sources = [f"cam{number}=rtsp://made/{number}" for number in range(8)]
@@ -293,7 +293,7 @@ def test_stopping_drops_what_a_starved_model_cannot_decide(light_model, monkeypa
         watcher.start()
         until(lambda: sum(one._pooled.submitted for one in streams) == 800)
         hold.set()
-        monkeypatch.setattr("ongebd.watch.watcher._STOP_SECONDS", 30.0 if signals else 0.0)
+        monkeypatch.setattr("ongebd.watch.watcher._STOP_SECONDS", NEVER if signals else 0.0)
         monkeypatch.setattr("ongebd.watch.sink._HURRY_SECONDS", 0.0)
         given = [None]
         stopping = threading.Thread(target=watcher.stop, args=[given])
@@ -301,7 +301,7 @@ def test_stopping_drops_what_a_starved_model_cannot_decide(light_model, monkeypa
         given += [None] * signals
         until(lambda: sum(one.status().dropped for one in streams) > 700)
         gate.set()
-        stopping.join(20)
+        stopping.join(60)
         records = everything(told)
     decided, dropped = (sum(getattr(one.status(), name) for one in streams) for name in ("frames", "dropped"))
     assert decided + dropped == 800
