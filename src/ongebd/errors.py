@@ -155,7 +155,7 @@ def a_number(name: str, value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise ConfigError(f"{name} must be a number of usual size, not one with hundreds of digits") from None
+        raise ConfigError(f"{name} must have fewer digits: this number has hundreds") from None
 
 
 def a_whole_number(name: str, value: Any) -> int:
@@ -168,7 +168,7 @@ def a_whole_number(name: str, value: Any) -> int:
         raise ConfigError(f"{name} must be a whole number, not {shown(value)}")
     number = int(value)
     if abs(number) >= 10**300:
-        raise ConfigError(f"{name} must be a whole number of usual size, not one with hundreds of digits")
+        raise ConfigError(f"{name} must have fewer digits: this number has hundreds")
     return number
 
 

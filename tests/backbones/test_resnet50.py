@@ -224,7 +224,7 @@ def test_what_is_downloaded_is_checked_and_used(
 
 
 def test_a_missing_device_is_reported(checkpoint: Path) -> None:
-    with pytest.raises(ConfigError, match="--device abacus: no such kind of device"):
+    with pytest.raises(ConfigError, match="--device abacus: unknown device"):
         backbones.get("resnet50", weights=checkpoint, device="abacus")
     with pytest.raises(ConfigError, match="--device cuda:77: PyTorch sees"):
         backbones.get("resnet50", weights=checkpoint, device="cuda:77")

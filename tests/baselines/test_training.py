@@ -207,7 +207,7 @@ def test_a_folder_of_another_baseline_is_refused(tmp_path: Path, small: Callable
     trained("simon", tmp_path / "out")
     folder = tmp_path / "out" / "model"
     assert load(str(folder)).summary.startswith("simon trained on 6 videos of custom; a threshold of ")
-    with pytest.raises(ConfigError, match="holds the weights of simon, not of miniroad"):
+    with pytest.raises(ConfigError, match="has the weights of simon, not of miniroad"):
         load(f"miniroad:{folder}")
     with pytest.raises(ConfigError, match="no trained model"):
         load("miniroad:nowhere")

@@ -69,7 +69,7 @@ def test_nothing_is_written_unasked(capsys, tmp_path, monkeypatch):
         (["--methods", ","], "--methods names none"),
         (["--streams", "1,x"], "not 'x'"),
         (["--streams", ""], "--streams has an empty value"),
-        (["--device", "tpu"], "--device tpu: no such kind of device"),
+        (["--device", "tpu"], "--device tpu: unknown device"),
         (["--device", "cuda:77"], "cuda:77|torch is not installed"),
         (["--device", "openvino:int4"], "int4"),
         (["--precision", "bfloat16"], "openvino"),

@@ -151,7 +151,7 @@ def test_what_breaks_the_decisions_is_one_line(
         ([], "PyTorch sees 0 GPUs here; use --device cpu|torch is not installed"),
         (["--device", "cuda:9"], "PyTorch sees . GPUs here; use --device cpu|torch is not installed"),
         (["--workers", "0"], "--workers must be at least 1, not 0"),
-        (["-"], "name - alone"),
+        (["-"], "give - alone"),
         (["--device", "cpu", "--workers", "2"], "--workers needs"),
         (["--model", "clock"], "clock doesn't run on cuda"),
     ],

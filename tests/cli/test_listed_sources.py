@@ -131,7 +131,7 @@ def test_a_folder_of_pictures_is_one_source(tmp_path: Path) -> None:
         (folder / f"{number}.png").write_bytes(b"\x89PNG")
     assert checked_sources("detect", [str(folder)]) == [str(folder)]
     (folder / "preview.mp4").write_bytes(b"x")
-    with pytest.raises(SourceError, match="holds pictures and videos; name its videos, or its pictures by"):
+    with pytest.raises(SourceError, match="has pictures and videos; name the videos, or the pictures by"):
         checked_sources("detect", [str(folder)])
     for number in range(3):
         (folder / f"{number}.mp4").write_bytes(b"x")

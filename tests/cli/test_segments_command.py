@@ -92,8 +92,8 @@ def test_a_pipe_is_told_at_once_within_its_rate_and_has_no_chapters(film):
         (["--chapters", "0"], "chapters must be at least 1"),
         (["--max-per-minute", "0"], "max_per_minute must be above 0"),
         (["--start", "1:75"], "start must be seconds or h:mm:ss"),
-        (["--start", "9", "--end", "0:09"], "nothing is left between 9 s and 9 s"),
-        (["--end", "5", "--duration", "3"], "give one of them"),
+        (["--start", "9", "--end", "0:09"], "no video is left between 9 s and 9 s"),
+        (["--end", "5", "--duration", "3"], "not both"),
         (["--start", "60"], "ends at 13.000 s, before the start at 60 s"),
     ],
 )

@@ -94,7 +94,7 @@ def test_a_stop_while_the_picture_is_drawn_is_told(clip: Path, tmp_path: Path, s
     process.send_signal(stop)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert f"stopped before {out / 'clip.png'} was made" in err
+    assert f"stopped before {out / 'clip.png'} was written" in err
     assert [path.name for path in out.iterdir()] == ["clip.jsonl"]
     assert read_jsonl(out / "clip.jsonl").complete
 

@@ -66,7 +66,7 @@ def test_what_only_this_machine_has_is_refused(source: str, capsys: pytest.Captu
 
 def test_detect_on_a_cluster_needs_a_folder(clips: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["detect", clips[0], "--cluster", "local"]) == 2
-    assert capsys.readouterr().err == "ongebd: --cluster writes files; add --out DIR\n"
+    assert capsys.readouterr().err == "ongebd: --cluster needs --out DIR for its files\n"
 
 
 def test_without_ray_the_extra_is_named(

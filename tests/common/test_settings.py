@@ -39,7 +39,7 @@ def test_numbers_become_plain_numbers() -> None:
         ("rate", float("nan"), "rate must be a finite number, not nan"),
         ("rate", True, "rate must be a number, not True"),
         ("rate", None, "rate must be a number, not None"),
-        ("rate", 10**400, "hundreds of digits"),
+        ("rate", 10**400, "fewer digits"),
         ("window", 0, "window must be at least 1, not 0"),
         ("window", 2.0, "window must be a whole number, not 2.0"),
         ("mode", "on", "mode must be one of auto, off, not 'on'"),

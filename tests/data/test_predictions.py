@@ -205,7 +205,7 @@ def read_from(values: dict[str, list[float]]) -> dict[str, object]:
         ("p.csv", 'id,time\n"v"x,1\n', "line 2: not CSV"),
         ("p.jsonl", lines(HEADER, {"type": "boundary", "time": 1.0}), "line 2: a boundary without 'onset'"),
         ("p.jsonl", lines(HEADER) + "oops\n" + lines(END), "line 2: not JSON"),
-        ("p.jsonl", lines(HEADER, HEADER), "line 2: a second result of video 'a clip'"),
+        ("p.jsonl", lines(HEADER, HEADER), "line 2: a second result for video 'a clip'"),
         ("p.jsonl", "[" * 200_000 + "\n" + lines(END), "line 1: not JSON (nested too deeply)"),
         ("p.jsonl", lines(HEADER) + '{"type": ' * 200_000 + "\n" + lines(END), "line 2: not JSON"),
         ("p.json", '{"v": ' * 200_000, "nested too deeply"),
@@ -277,10 +277,12 @@ def test_two_results_with_one_id_are_refused(tmp_path: Path, other: str) -> None
     (tmp_path / "two.jsonl").write_text(lines({**HEADER, "source": other}, END))
     both = tmp_path / "both.jsonl"
     both.write_text((tmp_path / "one.jsonl").read_text() + (tmp_path / "two.jsonl").read_text())
-    with pytest.raises(LabelError, match=r"line 3: a second result of video 'a clip', also in .*both\.jsonl"):
+    with pytest.raises(
+        LabelError, match=r"line 3: a second result for video 'a clip', also in .*both\.jsonl"
+    ):
         read_predictions(both)
     both.unlink()
-    with pytest.raises(LabelError, match=r"two\.jsonl: a second result of video 'a clip', .*one\.jsonl"):
+    with pytest.raises(LabelError, match=r"two\.jsonl: a second result for video 'a clip', .*one\.jsonl"):
         read_predictions(tmp_path)
 
 

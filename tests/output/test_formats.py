@@ -220,7 +220,7 @@ def test_several_videos_and_annotators_go_into_one_file_and_come_back(people: Pa
 
 def test_a_format_for_one_video_refuses_several(people: Path, capsys: Any):
     for name, what in (
-        ("edl", "holds 2 videos, and this takes one; add --video with one of kitchen, garden, or a format"),
+        ("edl", "has 2 videos; choose one: add --video with one of kitchen, garden, or a format"),
         ("elan", "an ELAN file holds one video, not 2; add --video with one of kitchen, garden"),
     ):
         converted(people, name, status=2)
@@ -315,17 +315,17 @@ TASK = '[{"data": {"video": "a.mp4"%s}, "annotations": [{"result": [{"value": {"
         ("a.eaf", EAF.format("soon"), "TIME_SLOT: 'soon' is not a number"),
         ("a.eaf", EAF.format("1e999"), "is not a finite number"),
         ("a.eaf", "<A/>", "no segment in it"),
-        ("a.edl", "TITLE: x\n", "counts frames, but doesn't say how many"),
+        ("a.edl", "TITLE: x\n", "counts frames but has no frame rate"),
         ("a.edl", "* ongebd: x; frame rate 25\nnonsense", NOT_ITS),
-        ("a.edl", "* ongebd: x; frame rate 0/0\n", "counts frames, but"),
-        ("a.edl", "* ongebd: x; frame rate 0\n", "counts frames, but"),
+        ("a.edl", "* ongebd: x; frame rate 0/0\n", "counts frames but"),
+        ("a.edl", "* ongebd: x; frame rate 0\n", "counts frames but"),
         ("a.xml", BOMB, "declares entities"),
         ("a.xml", "<xmeml/>", NOT_ITS),
         ("a.otio", "{}", NOT_ITS),
         ("a.otio", "[" * 100_000, "nested too deeply"),
         ("a.otio", '{"OTIO_SCHEMA": "Clip.2"}', NOT_ITS),
         ("a.json", '[{"data": 3}]', NOT_ITS),
-        ("a.json", TASK % ("", '{"start": 1, "end": 2}'), "counts frames, but doesn't say how many"),
+        ("a.json", TASK % ("", '{"start": 1, "end": 2}'), "counts frames but has no frame rate"),
         ("a.json", TASK % (', "fps": 25', '{"start": 1}'), NOT_ITS),
         ("a.json", TASK % (', "fps": "x"', '{"start": 1, "end": 2}'), NOT_ITS),
         ("a.json", '{"classes": [], "labels": {"v": [{}]}}', NOT_ITS),

@@ -230,7 +230,7 @@ def test_pictures_have_a_largest_size(
 ) -> None:
     clip = make_video(tmp_path / "clip.mp4", make_numbered(3))  # 96 × 64
     assert frames(clip, connecting=Connecting(max_pixels=96 * 64)) == 3
-    with pytest.raises(SourceError, match=r"too large \(96x64\); --max-pixels raises the limit"):
+    with pytest.raises(SourceError, match=r"too large \(96x64\); raise the limit with --max-pixels"):
         frames(clip, connecting=Connecting(max_pixels=96 * 64 - 1))
 
 

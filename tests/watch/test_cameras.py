@@ -98,7 +98,7 @@ CAMERA = '[[camera]]\nname = "Door"\nsource = "tcp://127.0.0.1:9"\n'
         (CAMERA + "masks = [[[0, 0], [1, 1], 1]]", "Door: masks: polygon 1 has the corner 1; draw"),
         (
             CAMERA + 'webhook = "http://${NOT_THERE}"',
-            "Door: webhook: the environment has no NOT_THERE; set it",
+            "Door: webhook: the environment variable NOT_THERE isn't set; set it",
         ),
         (CAMERA + 'webhook = "${file:gone}"', "Door: webhook: can't read gone: No such file or directory"),
         ('[[camera]]\nname = "Door"', 'Door: source is missing; add source = "…"'),
@@ -156,13 +156,15 @@ def test_a_hangup_reads_the_file_again_and_a_wrong_one_changes_nothing(written, 
         read_to("door  reconnecting")
         write(0.4)
         process.send_signal(signal.SIGHUP)
-        assert any("sensitivity 0.4" in line for line in [*read_to("took the new settings"), next(lines)])
+        assert any(
+            "sensitivity 0.4" in line for line in [*read_to("the new settings are active"), next(lines)]
+        )
         write(7)
         process.send_signal(signal.SIGHUP)
-        assert "sensitivity must be at least 0.1" in read_to("the cameras stay as they were")[-2]
+        assert "sensitivity must be at least 0.1" in read_to("the cameras keep their settings")[-2]
         write(0.4, CAMERA.replace("Door", "Yard").replace(":9", ":7"))
         process.send_signal(signal.SIGHUP)
-        read_to("other cameras or outputs: begins again")
+        read_to("cameras or outputs changed: the watch starts again")
         read_to("yard  reconnecting")
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130

@@ -99,7 +99,7 @@ def test_what_is_no_file_is_not_put_aside_for_records(place, capfd, name):
         (["--clips", "empty.mp4/x"], "can't use empty.mp4/x"),
         (["--clips", "x" * 300], "name another"),
         (["--clips", "seen.jsonl"], "is not a folder"),
-        (["--thumbnails", "seen.jsonl/x"], "--jsonl seen.jsonl is where --thumbnails puts its folder"),
+        (["--thumbnails", "seen.jsonl/x"], "--jsonl seen.jsonl is where --thumbnails needs a folder"),
         (["--clips", "new", "--clips-size", "1k"], "--clips-size must be at least 1M"),
         (["--thumbnails", "new", "--clips", "new", "--clips-size", "1k"], "--clips-size must be at least 1M"),
         (["--thumbnails-size", "much"], "give a size"),
@@ -111,7 +111,7 @@ def test_what_is_no_file_is_not_put_aside_for_records(place, capfd, name):
         (["--retries", "-1"], "retries must be at least 0"),
         (["--exec", "echo {x}"], "unknown field {x}"),
         (["--serve", "0.0.0.0:0"], "set ONGEBD_TOKEN"),
-        (["--serve", "0.0.0.0:0", "--token", "short"], "the token must have at least 8"),
+        (["--serve", "0.0.0.0:0", "--token", "short"], "the token needs at least 8"),
         (["--serve", "9" * 5000], "give [HOST:]PORT"),
         (["--serve", "99999"], "the port must be from 0 to 65535"),
         (["--serve", "elsewhere"], "give [HOST:]PORT"),
@@ -122,8 +122,8 @@ def test_what_is_no_file_is_not_put_aside_for_records(place, capfd, name):
         (["--webhook", "ftp://x"], "not an http or https URL"),
         (["--keep", "empty.mp4"], "--keep empty.mp4 is not a folder"),
         (["--keep", "new", "--keep-size", "1k"], "--keep-size must be at least 1M"),
-        (["--keep", "seen.jsonl/x"], "--jsonl seen.jsonl is where --keep puts its folder"),
-        (["--notify", "nope://secret"], "--notify nope://***: Apprise doesn't know such an address"),
+        (["--keep", "seen.jsonl/x"], "--jsonl seen.jsonl is where --keep needs a folder"),
+        (["--notify", "nope://secret"], "--notify nope://***: Apprise doesn't know this kind of address"),
         (["--mqtt", "http://me:secret@host"], "--mqtt http://***@host: give mqtt://HOST"),
         (["--sreve"], "--sreve"),
     ],
@@ -136,8 +136,8 @@ def test_a_refusal_leaves_no_file_begun_and_none_put_aside(place, capfd, argumen
 
 
 def test_two_outputs_that_are_new_cannot_be_one_place(place, capfd):
-    assert "puts its folder" in refused(place, capfd, "film.mp4", "--jsonl", "new", "--clips", "./new")
-    assert "puts its folder" in refused(place, capfd, "film.mp4", "--jsonl", "new", "--clips", "new/er")
+    assert "needs a folder" in refused(place, capfd, "film.mp4", "--jsonl", "new", "--clips", "./new")
+    assert "needs a folder" in refused(place, capfd, "film.mp4", "--jsonl", "new", "--clips", "new/er")
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-1"])

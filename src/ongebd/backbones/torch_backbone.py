@@ -123,7 +123,7 @@ def torch_device(text: str) -> torch.device:
     try:
         device = torch.device(text)
     except RuntimeError:
-        raise ConfigError(f"--device {text}: no such kind of device; use cpu, cuda or cuda:0") from None
+        raise ConfigError(f"--device {text}: unknown device; use cpu, cuda or cuda:0") from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         found = torch.cuda.device_count()
         raise ConfigError(f"--device {text}: PyTorch sees {found} GPUs here; use --device cpu")

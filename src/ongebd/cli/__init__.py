@@ -18,7 +18,7 @@ from ongebd.errors import OngebdError
 
 _NOTES = """Defaults are in brackets; some depend on the model.
 
-Exit status: 0 on success; 2 if a source failed, broke off or is cut off; 130 after Ctrl-C.
+Exit status: 0 on success; 2 if a source failed or ended too early; 130 after Ctrl-C.
 Results so far are kept."""
 
 app = App(
@@ -34,12 +34,12 @@ for name, where, text, notes in (
     ("detect", "detect:detect", "Find the event boundaries of videos, as they stream.", _NOTES),
     ("watch", "watch:watch", "Watch cameras and feeds, for days.", _NOTES),
     ("convert", "convert:convert", "Turn results or labels into another format.", None),
-    ("split", "split:split", "Write each segment of a video into a file of its own.", None),
+    ("split", "split:split", "Split a video into one file for each segment.", None),
     ("keyframes", "keyframes:keyframes", "Write one sharp picture for each segment of a video.", _NOTES),
     ("evaluate", "evaluate:evaluate", "Score boundaries against labels.", None),
     ("models", "models:models", "List the methods.", None),
     ("bench", "bench:bench", "Measure how fast the methods are on this machine.", None),
-    ("compose", "compose:compose", "Make labelled videos out of clips.", None),
+    ("compose", "compose:compose", "Make labelled test videos from clips.", None),
     ("extract", "extract:extract", "Store the features of videos, for training.", None),
     ("train", "train:train", "Train the paper's anticipator on stored features.", None),
     ("experiment", "experiment:app", "Run the paper's tables and figures on your data.", None),

@@ -51,7 +51,7 @@ def bench(
     video
         A file to read from beginning to end, on the CPU.
     repeats
-        Turns; results are medians of them.
+        How many turns; results are medians over them.
     seconds
         Length of a measurement in a turn.
     threads

@@ -41,19 +41,19 @@ def convert(
     ----------
     source
         A .jsonl of `ongebd detect`, or labels: .eaf, .json, .csv, .pkl, .edl, .otio, .xml, a video with
-        chapters; or a folder of such files.
+        chapters, or a folder of such files.
     target
         The new file.
     format
-        Where the target's name doesn't say it, such as edl; docs/formats.md lists all.
+        The format, such as edl, if the target's name doesn't show it; docs/formats.md lists all.
     fps
-        Frames a second, where neither the source nor --video says it.
+        Frames a second, if neither the source nor --video has it.
     video
-        The video, where the source doesn't say it or it is elsewhere now; or which one of several.
+        The video, if the source doesn't name it or it has moved; or which one of several.
     force
         Overwrite the target.
     quiet
-        Only warnings and errors on stderr.
+        Print only warnings and errors to stderr.
     """
     name = format or format_of(target.name)
     if name != "chapters":

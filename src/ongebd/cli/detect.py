@@ -64,35 +64,35 @@ def detect(
 ) -> int:
     """Find the event boundaries of videos, as they stream.
 
-    Without --out each boundary is printed when it is found: its centre and its score; its onset (the first
-    frame that fired) and the time at which it was known where they differ. With --out the results of
-    VIDEO.mp4 go to DIR/VIDEO.jsonl and so on, written as they are found.
+    Without --out, each boundary is printed when it is found, with its centre and score. If they differ, its
+    onset (the first frame that fired) and the time of the decision are printed too. With --out, the results
+    of VIDEO.mp4 go to DIR/VIDEO.jsonl and so on while they are found.
 
-    With --chapters, --min-length or --max-per-minute the boundaries of a file come at its end, when it is
-    known which are wanted. Those of a pipe, a camera or a live URL come at once.
+    With --chapters, --min-length or --max-per-minute, the boundaries of a file come at its end, because only
+    then is the choice known. Those of a pipe, a camera or a live URL come at once.
 
     A file that can't be read is reported in one line; the others go on.
 
     Parameters
     ----------
     sources
-        Files, folders (all videos in them and below; pictures are one video), URLs (http, rtsp, …),
-        camera:N, or - for standard input. After -- a name may begin with -.
+        Files, folders (with subfolders; a folder of pictures is one video), URLs (http, rtsp, …), camera:N,
+        or - for standard input. Names that begin with - go after --.
     listed
         File with more sources, one per line.
     store
-        Instead of sources: a store of `ongebd extract`, whose videos are not decoded again. Needs --out. With
-        --workers N in N processes. [one per processor]
+        Instead of sources: a store of `ongebd extract`, so that no video is decoded again. Needs --out.
+        --workers N uses N processes. [one per processor]
     out
         Folder for the results.
     format
-        Comma-separated: jsonl, csv, html, vtt, srt, ffmetadata, youtube, scenes, edl, otio, fcpxml, fcp7, qp,
-        elan, labelstudio, fiftyone, json, gebd, gebd-json, png (see docs/formats.md). With --out: jsonl by
-        default. Without --out: one that is text, to standard output.
+        One or more, with commas between: jsonl, csv, html, vtt, srt, ffmetadata, youtube, scenes, edl, otio,
+        fcpxml, fcp7, qp, elan, labelstudio, fiftyone, json, gebd, gebd-json, png (see docs/formats.md). The
+        default with --out is jsonl. Without --out, one text format goes to standard output.
     plot
-        Draw DIR/VIDEO.png: score, threshold, boundaries, pictures. Needs --out.
+        Draw DIR/VIDEO.png with score, threshold, boundaries and pictures. Needs --out.
     stem
-        Name of the result files without ending, for a single source. Needs --out.
+        Name of the result files, without ending. For a single source; needs --out.
     model
         A method or the folder of a trained model; `ongebd models` lists them.
     config
@@ -102,20 +102,20 @@ def detect(
     part
         Which part of the sources is looked at.
     stream
-        Which video stream of a file with several, from 0; cover art does not count.
+        Which video stream to read if a file has several, from 0. Cover art doesn't count.
     source_fps
-        Frames per second of a source without timestamps (raw H.264, pictures). [--fps, else 25]
+        Frames per second of a source without timestamps (raw H.264, pictures). [--fps, or 25]
     device
-        Where networks compute: cpu; cuda or cuda:N, for many files side by side; openvino (an extra), or
-        openvino:bfloat16, which moves some boundaries: one in ten for the default model.
+        Where networks run: cpu; cuda or cuda:N (many files in parallel); openvino (an extra);
+        openvino:bfloat16 (moves one in ten boundaries of the default model).
     access
         What sources may reach and hold.
     where
         Where the work is done. Results of a cluster go to --out; finished videos are not repeated.
     quiet
-        Only warnings and errors on stderr.
+        Print only warnings and errors to stderr.
     force
-        Overwrite files in --out also if they aren't results of the same source.
+        Overwrite files in --out even if they don't come from the same source.
     """
     where = where or ClusterOption()
     if store is not None:
@@ -145,11 +145,11 @@ def detect(
     where.check(sources, device, workers_here=on_gpu)
     many = len(sources) > 1
     if on_gpu and many and "-" in sources:
-        raise ConfigError("--device cuda reads several sources in other processes; name - alone")
+        raise ConfigError("--device cuda can't read - together with other sources; give - alone")
     formats = _formats(format, plot=plot, to_files=out is not None)
     _check_places(out, formats, stem, many=many)
     if where.cluster is not None and out is None:
-        raise ConfigError("--cluster writes files; add --out DIR")
+        raise ConfigError("--cluster needs --out DIR for its files")
     if model[:1].isdigit() and not Path(model).exists():
         raise ConfigError(f"unknown model {model}; -m means --model: did you mean --min-length {model}?")
     here = where.cluster is None or device.startswith("openvino")
@@ -243,7 +243,7 @@ def _detect_one(
     except KeyboardInterrupt:
         for path in files:
             if not path.exists():
-                progress.say(f"ongebd: {name}: stopped before {path} was made")
+                progress.say(f"ongebd: {name}: stopped before {path} was written")
         raise
 
 
@@ -262,15 +262,17 @@ def _formats(text: str | None, *, plot: bool, to_files: bool) -> list[str]:
 def _check_places(out: Path | None, formats: list[str], stem: str | None, *, many: bool) -> None:
     """Refuse results that have no place to go to."""
     if out is None and formats and many:
-        raise ConfigError(f"--format {formats[0]} on standard output takes one source; add --out DIR")
+        raise ConfigError(
+            f"--format {formats[0]} on standard output works with one source only; add --out DIR"
+        )
     if out is None and isinstance(sys.stdout, ClosedOutput):
         raise ConfigError("standard output is closed; add --out DIR for the results")
     if stem is not None:
         check_stem(stem)
         if out is None:
-            raise ConfigError("--stem names the files in a folder; add --out DIR")
+            raise ConfigError("--stem needs --out DIR, the folder of the files")
         if many:
-            raise ConfigError("--stem names the results of one source; drop it for several")
+            raise ConfigError("--stem works with one source only; drop it")
 
 
 def _open(

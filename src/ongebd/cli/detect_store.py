@@ -42,7 +42,7 @@ def detect_store(
 ) -> int:
     """Write the boundaries of all videos of a store; returns the exit status."""
     if out is None:
-        raise ConfigError("--store writes files; add --out DIR")
+        raise ConfigError("--store needs --out DIR for its files")
     if pictures := [name for name in formats if FORMATS[name].how == "pictures"]:
         raise ConfigError(f"--format {pictures[0]} shows pictures, which a store doesn't have")
     if device.startswith("openvino"):

@@ -44,7 +44,7 @@ def evaluate(
     compare
         Another system's predictions, compared on the same videos (paired bootstrap).
     dataset
-        Whose rules apply; auto decides by the file.
+        Whose rules apply; auto chooses by the file.
     score
         The scored moment of a boundary: the centre, as in the paper, or the onset.
     out
@@ -52,15 +52,15 @@ def evaluate(
     missing
         For a video without a prediction: count its boundaries as missed, or skip it.
     min_consistency
-        Skip videos whose annotators agree less. [0.3 for kinetics-gebd, else 0]
+        Skip videos whose annotators agree less than this. [0.3 for kinetics-gebd, else 0]
     ids
         CSV file whose first column lists the videos to score, such as the official TAPOS set.
     id_pattern
-        Regular expression whose one group finds a label's id in a prediction's id, if they differ.
+        If ids differ: a regular expression whose one group finds a label's id in a prediction's id.
     unit
         Unit of times in a pickle, JSON or CSV of predictions.
     resamples
-        Bootstrap samples for the 95 % intervals; 0 for none.
+        Bootstrap samples for the 95 % intervals; 0 means none.
     seed
         Seed of the bootstrap and the random floor.
     """

@@ -46,7 +46,7 @@ def figure(
     id
         The id in the labels of a single video. [from the file's name, as in `ongebd evaluate`]
     dataset
-        Whose rules apply; auto decides by the file.
+        Whose rules apply; auto chooses by the file.
     width
         Width of a page (6.875 inches) or of a column (3.25 inches).
     tolerance

@@ -60,7 +60,7 @@ def extract(
     Parameters
     ----------
     sources
-        Video files, folders (for all videos in them and below), or URLs. After -- a name may begin with -.
+        Video files, folders (with subfolders), or URLs. Names that begin with - go after --.
     listed
         File with more sources, one per line.
     out
@@ -68,7 +68,7 @@ def extract(
     backbone
         efficientnet_lite0, resnet50 (the paper's), tsn-kinetics or tsn-sthv2. All but the first need PyTorch.
     fps
-        Frames per second to sample to: 24 for Kinetics-GEBD, 6 for TAPOS. A slower video keeps its own rate.
+        Frames a second to use: 24 for Kinetics-GEBD, 6 for TAPOS. A slower video keeps its own rate.
     weights
         Checkpoint of the backbone. resnet50 downloads torchvision's by default.
     device
@@ -78,13 +78,13 @@ def extract(
     ids
         CSV file whose first column lists the ids to extract; other videos are skipped.
     id_pattern
-        Regular expression whose one group finds the id in a file's name.
+        A regular expression whose one group finds the id in a file's name.
     jobs
         Videos in parallel; on a cluster, per worker. [CPU: 1, GPU: half the processors]
     batch
         Frames per call of the backbone. [CPU: 1, GPU: 64]
     stream
-        Which video stream of a file with several, from 0; cover art does not count.
+        Which video stream to read if a file has several, from 0. Cover art doesn't count.
     source_fps
         Frames per second of a source without timestamps (raw H.264). [--fps]
     access

@@ -53,7 +53,7 @@ def keyframes(
     out
         Folder for the pictures.
     max
-        Pictures of one video at most.
+        Most pictures of one video.
     model
         A method or the folder of a trained model; `ongebd models` lists them.
     config
@@ -61,17 +61,17 @@ def keyframes(
     part
         Which part of the sources is looked at.
     stream
-        Which video stream of a file with several, from 0; cover art does not count.
+        Which video stream to read if a file has several, from 0. Cover art doesn't count.
     source_fps
-        Frames per second of a source without timestamps (raw H.264, pictures). [--fps, else 25]
+        Frames per second of a source without timestamps (raw H.264, pictures). [--fps, or 25]
     device
-        Where networks compute; see `ongebd detect --help-all`.
+        Where networks run; see `ongebd detect --help-all`.
     access
         What sources may reach and hold.
     quiet
-        Only warnings and errors on stderr.
+        Print only warnings and errors to stderr.
     force
-        Overwrite files in --out also if they aren't pictures of the same source.
+        Overwrite files in --out even if they don't come from the same source.
     """
     if max < 1:
         raise ConfigError(f"--max must be at least 1, not {max}")

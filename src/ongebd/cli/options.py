@@ -46,6 +46,8 @@ SHORT = {
 }
 """The options in a command's `--help`; all of them for other commands."""
 
+_OFF = ("False", "()")  # defaults that say nothing
+
 _tokens: list[str] = []
 
 
@@ -73,6 +75,11 @@ class ShortHelp(DefaultFormatter):
     """Leaves out what the command line's model doesn't use and, without `--help-all`, all but `SHORT`."""
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+        for entry in panel.entries:  # a line of the source isn't a line of the help
+            if text := getattr(entry.description, "primary_renderable", None):
+                text.plain = " ".join(text.plain.split())
+        told = [one.copy(default=None) if one.default in _OFF else one for one in panel.entries]
+        panel = panel.copy(entries=told)
         command = next((token for token in _tokens if token in SHORT), None)
         if command is None or panel.format != "parameter":
             super().__call__(console, options, panel)
@@ -185,10 +192,10 @@ def checked_sources(command: str, sources: Sequence[str] | None, listed: Path | 
     if not named:
         raise ConfigError(f"no source: name a video file, a URL, or - for standard input {advice}")
     if named.count("-") > 1:
-        raise ConfigError("standard input (-) is named twice; name it once")
+        raise ConfigError("standard input (-) is given twice; give it once")
     for source in named:
         if not source:
-            raise ConfigError("a source is empty; name a video file, a URL, or - for standard input")
+            raise ConfigError("a source has no name; name a video file, a URL, or - for standard input")
         if source.startswith("-") and source != "-" and not _is_file(source):
             if (ours := _THEIRS.get(source.partition("=")[0])) is not None:
                 raise ConfigError(f"unknown option {source}: did you mean {ours}? {advice}")
@@ -205,10 +212,10 @@ class AccessOption:
     """What sources may reach and hold."""
 
     max_pixels: int = MAX_PIXELS
-    """The largest picture that is decoded, in pixels."""
+    """The largest picture to decode, in pixels."""
 
     private_network: Annotated[bool, Parameter(negative=())] = False
-    """Let playlists and redirects of web sources point to private addresses."""
+    """Allow playlists and redirects of web sources to reach private addresses."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -216,13 +223,13 @@ class PartOption:
     """Which part of the sources is looked at."""
 
     start: str | None = None
-    """Where to begin, in seconds or as h:mm:ss; times stay those of the source."""
+    """Where to begin, in seconds or as h:mm:ss. Times still count from the start of the source."""
 
     end: str | None = None
-    """Where to end, on the same clock."""
+    """Where to end, in seconds or as h:mm:ss."""
 
     duration: str | None = None
-    """Seconds (or h:mm:ss) after the start, instead of --end."""
+    """How long, in seconds or as h:mm:ss; replaces --end."""
 
 
 _LONGEST_NAME = 8192  # bytes: no file has a longer one, and few servers take it
@@ -249,11 +256,11 @@ class ClusterOption:
     """Where a command does its work."""
 
     cluster: str | None = None
-    """Run on a Ray cluster: local (this machine), auto (the cluster it belongs to), or HOST:PORT."""
+    """Run on a Ray cluster: local (only this machine), auto (this machine's cluster) or HOST:PORT."""
 
     workers: int | None = None
-    """Cluster workers, each with its own model; without a cluster, the processes that read for
-    detect --device cuda. [one per processor, or per GPU of a cluster]"""
+    """Workers of the cluster, or processes that read for `detect --device cuda`. [one per processor or
+    GPU]"""
 
     verbose: Annotated[bool, Parameter(negative=())] = False
     """Show Ray's own messages."""
@@ -282,7 +289,7 @@ class ClusterOption:
         begins = f"{'starting' if address == LOCAL else 'connecting to'} {where} …"
         check_address(address, self.workers)
         if not quiet:
-            say(f"ongebd: {begins if needed else f'everything is done already; not using {where}'}")
+            say(f"ongebd: {begins if needed else f'everything is done already, without {where}'}")
         if needed:
             with connected(address, self.workers, verbose=self.verbose) as cluster:
                 yield cluster

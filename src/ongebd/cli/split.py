@@ -48,21 +48,21 @@ def split(
     Parameters
     ----------
     video
-        The video's file.
+        The video file.
     results
-        What `ongebd detect` found in it (.jsonl), or anything that `ongebd convert` reads.
+        Its results from `ongebd detect` (.jsonl), or any file that `ongebd convert` reads.
     out
-        Folder for the files: .mp4 or .mov like the video, else .mkv.
+        Folder for the files: .mp4 or .mov if the video is, otherwise .mkv.
     exact
-        Cut at the boundaries themselves: the pictures are encoded again (H.264, crf 18).
+        Cut exactly at the boundaries, and encode the video again (H.264, crf 18).
     save_images
         Also write this many sharp pictures of each segment.
     name
-        Name of the files without ending; also $START_TIME and $END_TIME.
+        Name of the files, without ending; $START_TIME and $END_TIME work too.
     force
         Overwrite files in --out.
     quiet
-        Only warnings and errors on stderr.
+        Print only warnings and errors to stderr.
     """
     if save_images < 0:
         raise ConfigError(f"--save-images must be at least 0, not {save_images}")
@@ -85,7 +85,7 @@ def split(
         how, edges = "encoded again" if exact else how, sorted(set(near))
         pairs = list(pairwise(edges))
         if not pairs:
-            raise ConfigError(f"{results}: has no segment, or none with a key frame; is it the right file?")
+            raise ConfigError(f"{results}: has no segment, or none with a key frame; check the file")
         names = [_filled(name, source_stem(video), number, *pair) for number, pair in enumerate(pairs, 1)]
         files = [out / f"{one}{suffix}" for one in names]
         images = [out / f"{one}-{order:02}.jpg" for one in names for order in range(1, save_images + 1)]
@@ -125,7 +125,7 @@ def _filled(name: str, stem: str, number: int, start: float, end: float) -> str:
 def _make_room(files: Sequence[Path], read: Sequence[str], *, force: bool) -> None:
     """Make the folder; refuse names that are taken, or the same for two parts."""
     if len({str(file).casefold() for file in files}) < len(files):
-        raise ConfigError("--name gives two parts one name; add $SCENE_NUMBER to it")
+        raise ConfigError("--name gives two parts the same name; add $SCENE_NUMBER")
     protect_sources(files, read)
     for file in files:
         with writing(file):

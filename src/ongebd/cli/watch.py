@@ -68,13 +68,13 @@ class WatchOptions:
     """Where results go, and how long to wait for sources."""
 
     serve: Annotated[str | bool, Parameter(negative=(), show_default=False)] = ""
-    """Show a page at [HOST:]PORT; without a value, as the last option, at 127.0.0.1:8765."""
+    """Serve a web page at [HOST:]PORT. As the last option it needs no value: 127.0.0.1:8765."""
 
     token: str | None = None
-    """Password of the page, for hosts other than 127.0.0.1; set ONGEBD_TOKEN instead, others see options."""
+    """Password of the page. ONGEBD_TOKEN is safer: other users can see options. [none for 127.0.0.1]"""
 
     jsonl: Path | None = None
-    """File for all records; a new one starts when it is full or a day old."""
+    """File for all records. A new one starts when it is full or a day old."""
 
     jsonl_size: Annotated[Size, Range(least=1024)] = 64 << 20
     """Size of a full file."""
@@ -83,10 +83,10 @@ class WatchOptions:
     """How many old files to keep."""
 
     jsonl_frames: Flag = False
-    """Also write a line per frame, about 0.4 GB per day and stream."""
+    """Also write a line for each frame: about 0.4 GB a day for each stream."""
 
     exec: str | None = None
-    """Command for each boundary, without a shell; fills {time} {onset} {thumbnail} {clip} {stream} {wall}"""
+    """Command to run for each boundary (no shell), with {time} {onset} {thumbnail} {clip} {stream} {wall}"""
 
     exec_timeout: Annotated[float, Range(above=0, most=86_400)] = 30.0
     """Seconds until the command is killed."""
@@ -95,16 +95,16 @@ class WatchOptions:
     """URL to post boundaries, clips, changes of state and warnings to, as JSON."""
 
     notify: Annotated[tuple[str, ...], Parameter(negative=())] = ()
-    """Apprise address that gets a message with a picture for each incident; set ONGEBD_NOTIFY for secrets."""
+    """Apprise address for a message with a picture of each alert; put secrets into ONGEBD_NOTIFY."""
 
     mqtt: str | None = None
-    """Broker for Home Assistant, mqtt://[USER:PASSWORD@]HOST[/NAME]; set ONGEBD_MQTT for secrets."""
+    """Broker for Home Assistant: mqtt://[USER:PASSWORD@]HOST[/NAME]; put secrets into ONGEBD_MQTT."""
 
     keep: Path | None = None
-    """Folder for the page's incidents with their pictures, which a later run shows too."""
+    """Folder that keeps incidents and pictures, so that the page of a later run shows them too."""
 
     keep_days: Annotated[float, Range(above=0)] = 30.0
-    """Days until they are deleted."""
+    """Days until kept incidents are deleted."""
 
     keep_size: Size = 2 << 30
     """Maximum size of that folder; the oldest incidents are deleted."""
@@ -122,7 +122,7 @@ class WatchOptions:
     """Maximum size of that folder; the oldest files are deleted."""
 
     clip_before: float = 5.0
-    """Minimum seconds of a clip before the onset."""
+    """Seconds of a clip before the onset, at least."""
 
     clip_after: float = 5.0
     """Seconds of a clip after the onset."""
@@ -131,10 +131,10 @@ class WatchOptions:
     """Play files at their own pace, as if they were live."""
 
     check: Flag = False
-    """Only look for mistakes in the options and in cameras.toml."""
+    """Only check the options and cameras.toml for mistakes."""
 
     retries: int | None = None
-    """Attempts in a row to reconnect before giving a source up. [no limit]"""
+    """Failed attempts in a row before ongebd gives up a source. [no limit]"""
 
     open_timeout: float = Patience.open_timeout
     """Seconds that a source may take to open."""
@@ -146,13 +146,13 @@ class WatchOptions:
     """Seconds without a frame before a source counts as stalled."""
 
     queue: Annotated[int, Range(least=1, most=100_000)] = 48
-    """Frames per source that may wait for the model; beyond that the oldest are dropped."""
+    """Frames of each source that may wait for the model; then the oldest are dropped."""
 
     source_fps: float | None = None
-    """Frames per second of a source without timestamps (raw H.264). [--fps, else 25]"""
+    """Frames per second of a source without timestamps (raw H.264). [--fps, or 25]"""
 
     device: str = "cpu"
-    """Where the model computes: cpu, cuda or cuda:N."""
+    """Where the model runs: cpu, cuda or cuda:N."""
 
     def refuse(self, sources: Sequence[str | Camera]) -> None:
         """Refuse every wrong option, also unused ones, before anything starts or any file is put aside."""
@@ -172,9 +172,7 @@ class WatchOptions:
             if folder is not None and Path(os.path.realpath(folder)).is_relative_to(
                 os.path.realpath(self.jsonl)
             ):
-                raise ConfigError(
-                    f"--jsonl {self.jsonl} is where {option} puts its folder; name another file"
-                )
+                raise ConfigError(f"--jsonl {self.jsonl} is where {option} needs a folder; name another file")
 
     def wants_pictures(self, sources: Sequence[str | Camera]) -> bool:
         told: list[Any] = [self, *(one for one in sources if isinstance(one, Camera))]
@@ -210,15 +208,15 @@ def watch(
 ) -> int:
     """Watch cameras and feeds until Ctrl-C, and report new events.
 
-    Boundaries that belong together are an incident, which is printed as a line. An incident that isn't worth
-    an alert, and each change of a source's state, are lines that begin with #. A lost source is reconnected,
-    without limit or --retries times. One model watches all sources.
+    Each line is an incident: one or more boundaries that belong together. Lines that begin with # are
+    incidents without an alert and changes of a source's state. A lost source is reconnected, without limit or
+    --retries times. One model watches all sources.
 
     Parameters
     ----------
     sources
-        URLs (rtsp, rtmp, http, udp, tcp, …), camera:N, files, or - for standard input. NAME=URL names one. Or
-        cameras.toml, a file with all of them and their settings; SIGHUP reads it again.
+        URLs (rtsp, rtmp, http, udp, tcp, …), camera:N, files, or - for standard input; NAME=URL gives one a
+        name. Or cameras.toml, a file with cameras and their settings; SIGHUP reloads it.
     options
         Settings of the watch.
     alerts
@@ -230,7 +228,7 @@ def watch(
     config
         Settings of the streams.
     quiet
-        Only alerts and warnings.
+        Print only alerts and warnings.
     """
     # No program that we start inherits them.
     given, notify, mqtt = (os.environ.pop(name, None) for name in (TOKEN, "ONGEBD_NOTIFY", "ONGEBD_MQTT"))
@@ -258,7 +256,7 @@ def watch(
     )
     listed = any(one.endswith(".toml") for one in given_sources)
     if listed and len(given_sources) > 1:
-        raise ConfigError("name cameras.toml alone, or put the other sources into it")
+        raise ConfigError("give cameras.toml alone, or put the other sources into it")
     read = partial(_cameras, given_sources, build, options, alerts)
     with ExitStack() as closing:
         hangups = list[int]()
@@ -358,16 +356,16 @@ def _cameras(
 def _adopted(watcher: Watcher, cameras: Given | None) -> Given | None:
     """Give the streams the settings of cameras; the cameras, if they need another watcher."""
     if cameras is None:
-        _complain("the cameras stay as they were")
+        _complain("the cameras keep their settings")
         return None
     new = [one for one in cameras if isinstance(one, Camera)]
     if [one.outline() for one in new] != [one.camera.outline() for one in watcher.streams.values()]:
-        _complain("other cameras or outputs: begins again")
+        _complain("cameras or outputs changed: the watch starts again")
         return cameras
     for stream, camera in zip(watcher.streams.values(), new, strict=True):
         with suppress(ConfigError):  # it is over
             stream.adopt(camera)
-    _complain("took the new settings")
+    _complain("the new settings are active")
     return None
 
 

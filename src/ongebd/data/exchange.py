@@ -70,8 +70,8 @@ def _entries(marked: Marked, path: Path) -> tuple[dict[object, object], list[str
         entries[name] = {"duration": length, "boundaries": times or [[]]}
     if not entries:
         raise LabelError(f"{path}: no segment in it; is it the right file?")
-    notes = ["boundaries are the starts and ends of segments, coinciding ones once"]
-    return entries, notes + ([f"{videos(assumed)} taken to end with the last segment"] if assumed else [])
+    notes = ["boundaries are the starts and ends of segments; equal times count once"]
+    return entries, notes + ([f"{videos(assumed)} assumed to end with the last segment"] if assumed else [])
 
 
 def _elan(path: Path, data: bytes, _rate: Fraction | None) -> Marked:
@@ -166,9 +166,7 @@ def _seconds(path: Path, ranges: Sequence[Sequence[float]], rate: Any) -> Spans:
 
 def _known(path: Path, rate: Any) -> float:
     if not rate:
-        raise LabelError(
-            f"{path}: counts frames, but doesn't say how many a second; `ongebd convert --fps RATE`"
-        )
+        raise LabelError(f"{path}: counts frames but has no frame rate; use `ongebd convert --fps RATE`")
     return float(rate)
 
 

@@ -87,7 +87,7 @@ def _read_jsonl(path: Path, *, folder: bool) -> PredictionSet:
         other = runs.setdefault(run.stem, run)
         if other is not run:
             raise LabelError(
-                f"{run.place}: a second result of video {run.stem!r}, also in {other.place}; keep one, or"
+                f"{run.place}: a second result for video {run.stem!r}, also in {other.place}; keep one, or"
                 " score them from separate folders"
             )
     videos = {stem: run.prediction() for stem, run in runs.items()}

@@ -36,10 +36,10 @@ class StreamConfig:
     """
 
     fps: Annotated[float | None, Range(above=0)] = None
-    """Frames a second that the detector looks at; a slower source gives what it has. [24]"""
+    """Frames a second that the detector uses. From a slower source it uses all frames. [24]"""
 
     sensitivity: Annotated[float | None, Range(above=0, below=1)] = None
-    """Above 0, below 1: the higher, the more boundaries; replaces tau or threshold. [0.5]"""
+    """A number between 0 and 1; higher finds more boundaries. Replaces tau or threshold. [0.5]"""
 
     tau: Annotated[float | None, Range(above=0)] = None
     """τ: standard deviations above the mean error that make a boundary; higher: fewer. [window-mean: 2.5]"""
@@ -60,19 +60,19 @@ class StreamConfig:
     """An error up to this, of at most 1, never makes a boundary. [window-mean: 0.02]"""
 
     min_gap: Annotated[float | None, Range(least=0)] = None
-    """Seconds after a boundary in which weaker ones do not count. [immediate: 0.6; window-mean: 0.5]"""
+    """Seconds after a boundary in which weaker ones are ignored. [immediate: 0.6; window-mean: 0.5]"""
 
     max_run: Annotated[float | None, Range(least=0)] = None
-    """Seconds after which a boundary is closed; 0: at its onset. [immediate: 0; window-mean: 1]"""
+    """Seconds after which a boundary ends; 0 means at its onset. [immediate: 0; window-mean: 1]"""
 
     head: Literal["hysteresis", "obd", "threshold"] | None = None
-    """What decides on the scores: hysteresis, obd or threshold. [immediate: hysteresis]"""
+    """How scores become boundaries: hysteresis, obd or threshold. [immediate: hysteresis]"""
 
     threshold: float | None = None
     """Score above which a frame is positive, for the heads hysteresis and threshold."""
 
     rearm: Annotated[float | None, Range(above=0, most=1)] = None
-    """Share of the threshold below which the score falls between two boundaries. [immediate: 0.75]"""
+    """Between two boundaries, the score must fall below this share of the threshold. [immediate: 0.75]"""
 
     inliers_only: bool = False
     """Compare with unremarkable errors only (the paper's ablation, worse in its tables)."""

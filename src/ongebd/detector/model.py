@@ -139,7 +139,7 @@ class Model:
         """Raise ConfigError if it takes no stream."""
         if self.offline:
             raise ConfigError(
-                f"{self.name} is offline: it sees the whole video first, so it takes no stream; run `ongebd"
+                f"{self.name} is offline: it needs the whole video, so it can't work on a stream; run `ongebd"
                 " detect` on a file, or choose an online method (ongebd models)"
             )
 
@@ -150,7 +150,7 @@ class Model:
             ConfigError: Other settings are to be changed, or nothing is.
         """
         if all(value is None for value in knobs.values()):
-            raise ConfigError(f"nothing to change: give one of {', '.join(KNOBS)}")
+            raise ConfigError(f"give at least one of {', '.join(KNOBS)}")
         changed = self.configured(asked_for(config, dict.fromkeys(KNOBS) | knobs))
         config.check_retuning(changed)
         return changed

@@ -24,13 +24,13 @@ class Selection:
     """
 
     min_length: Annotated[float, Range(least=0)] | None = None
-    """Seconds: no segment is shorter; the weaker boundaries give way."""
+    """Shortest segment, in seconds. Weaker boundaries are dropped."""
 
     max_per_minute: Annotated[float, Range(above=0)] | None = None
-    """Boundaries a minute: of a file the strongest; a live stream tells those that stand out lately."""
+    """Most boundaries a minute: a file's strongest; in a live stream, those stronger than recent ones."""
 
     chapters: Annotated[int, Range(least=1)] | None = None
-    """Segments at most: the strongest boundaries divide the file."""
+    """Most segments. The strongest boundaries divide the file."""
 
     def __post_init__(self) -> None:
         check_fields(self)

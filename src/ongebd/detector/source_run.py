@@ -158,7 +158,7 @@ def given_model(model: str | Model, device: str) -> Model:
     if not isinstance(model, Model):
         return load(model, device=device)
     if device != "cpu":
-        raise ConfigError("a loaded model has its device; give the device to ongebd.load")
+        raise ConfigError("a loaded model has a device already; give the device to ongebd.load")
     return model
 
 

@@ -106,7 +106,7 @@ def load_trained(
     about = read_about(folder)
     found = str(_read(folder / SHAPE_FILE).get("method", ESTIMATOR))
     if wanted is not None and found != wanted:
-        raise ConfigError(f"{folder}: holds the weights of {found}, not of {wanted}")
+        raise ConfigError(f"{folder}: has the weights of {found}, not of {wanted}")
     whole = folder.resolve()
     name = whole.parent.name if whole.name == "model" else whole.name  # OUT/model of `ongebd train --out OUT`
     error: ErrorFunction = cosine_error

@@ -226,7 +226,7 @@ def extract(
     """
     config = config or ExtractConfig()
     if (store.backbone, store.dim) != (backbone.identity, backbone.dim):
-        raise ConfigError(f"{store.path}: holds features of {store.backbone}, not of {backbone.identity}")
+        raise ConfigError(f"{store.path}: has features of {store.backbone}, not of {backbone.identity}")
     store.lock()
     todo = {video_id: source for video_id, source in videos if video_id not in store}
     failures = Failures(store.path)

@@ -73,7 +73,7 @@ def only(runs: Sequence[Recording], source: Path) -> Recording:
         some = ", ".join(key for key, one in FORMATS.items() if one.many)
         names = ", ".join(dict.fromkeys(name_of(run) for run in runs))
         one = f"--video with one of {shortened(printable(names), 80)}, or a format that takes all: {some}"
-        raise ConfigError(f"{source} holds {count} videos, and this takes one; add {one}")
+        raise ConfigError(f"{source} has {count} videos; choose one: add {one}")
     return max(runs, key=lambda run: run.header.settings.get("consistency") or 0)
 
 

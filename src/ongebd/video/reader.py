@@ -341,7 +341,7 @@ class VideoReader:
             raise unreadable(self._source)
         if ended is not None and (kind == "url" or not damaged):
             why = reason(ended, self._connecting)
-            raise SourceError(f"{self.name}: broke off before its first frame: {why}; {advice(self._source)}")
+            raise SourceError(f"{self.name}: stopped before its first frame: {why}; {advice(self._source)}")
         if self._packets:
             fix = "record or download it again"
             if not self.width:  # FFmpeg saw no picture, perhaps because of its size

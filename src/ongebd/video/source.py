@@ -244,7 +244,7 @@ def pick_stream(
     stream = videos[chosen]
     if stream.width * stream.height > max_pixels:
         size = f"{stream.width}x{stream.height}"
-        raise SourceError(f"{name}: its pictures are too large ({size}); --max-pixels raises the limit")
+        raise SourceError(f"{name}: its pictures are too large ({size}); raise the limit with --max-pixels")
     # The size may change later. FFmpeg counts what it allocates, a little more than is shown.
     stream.codec_context.options = {"max_pixels": str(max_pixels + max_pixels // 4 + 65536)}
     return stream
@@ -387,7 +387,7 @@ def _open_url(
 
 def _open_stdin(connecting: Connecting, pieces: Pieces) -> InputContainer:
     if sys.stdin is None or sys.stdin.isatty():
-        raise SourceError(f"{STANDARD_INPUT}: nothing is piped in; use cat video.ts | ongebd detect -")
+        raise SourceError(f"{STANDARD_INPUT}: nothing is piped in; try cat video.ts | ongebd detect -")
     if _stdin_is_a_file():
         # FFmpeg reads the descriptor itself: no GIL, and it can seek in a redirected file.
         return _open("fd:", "-", connecting, options=DATA_OPTIONS | {"fd": str(sys.stdin.fileno())})

@@ -28,7 +28,7 @@ def stills_of(text: str) -> list[str]:
     """The pictures that a folder or a pattern names, in the order of their numbers; none if it names none.
 
     Raises:
-        SourceError: A folder holds pictures of several kinds, or no file fits a pattern.
+        SourceError: A folder has pictures of several kinds, or no file fits a pattern.
     """
     path = Path(text)
     try:
@@ -41,7 +41,7 @@ def stills_of(text: str) -> list[str]:
             fits = re.compile(translate(path.name) if "*" in path.name else numbers)
             found = [one for one in path.parent.iterdir() if fits.fullmatch(one.name)]
             if not found:
-                raise SourceError(f"{printable(text)}: no picture has such a name; check the pattern")
+                raise SourceError(f"{printable(text)}: no picture matches; check the pattern")
     except (OSError, ValueError):
         return []  # opening it tells why
     return [str(one) for one in sorted(found, key=_by_numbers)]
@@ -92,7 +92,7 @@ def videos_in(source: str) -> list[str]:
     with os_errors(source, "check its permissions", SourceError):
         pictures, videos = bool(_of_one_kind(Path(source))), list(_videos_below(source))
     if pictures and any(Path(video).parent == Path(source) for video in videos):
-        raise SourceError(f"{name}: holds pictures and videos; name its videos, or its pictures by a pattern")
+        raise SourceError(f"{name}: has pictures and videos; name the videos, or the pictures by a pattern")
     if not pictures and not videos:
         raise SourceError(f"{name}: no video in this folder or below it ({', '.join(sorted(ENDINGS))})")
     return [source] if pictures else videos
@@ -119,7 +119,7 @@ def _of_one_kind(folder: Path) -> list[Path]:
     if len(kinds) > 1:
         name, pattern = printable(str(folder)), printable(str(folder / f"*{kinds[0]}"))
         raise SourceError(
-            f"{name}: holds pictures of several kinds ({', '.join(kinds)}); name '{pattern}', say"
+            f"{name}: has pictures of several kinds ({', '.join(kinds)}); name '{pattern}', say"
         )
     return found
 

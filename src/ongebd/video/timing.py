@@ -218,14 +218,14 @@ def part_of(
     """
     begin = Fraction(0) if start is None else seconds_of(start, "start")
     if end is not None and duration is not None:
-        raise ConfigError("end and duration say the same; give one of them")
+        raise ConfigError("use either end or duration, not both")
     if duration is not None:
         until: Fraction | None = begin + seconds_of(duration, "duration")
     else:
         until = None if end is None else seconds_of(end, "end")
     if until is not None and until <= begin:
         raise ConfigError(
-            f"nothing is left between {float(begin):g} s and {float(until):g} s; give a later end"
+            f"no video is left between {float(begin):g} s and {float(until):g} s; give a later end"
         )
     return begin, until
 

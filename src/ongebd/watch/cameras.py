@@ -106,7 +106,7 @@ def _secret(name: str, found: re.Match[str]) -> str:
         with os_errors(f"{name}: can't read {printable(found[2])}", "name a file that holds the secret"):
             return Path(found[2]).read_text("utf-8").strip()
     if variable not in os.environ:
-        raise ConfigError(f"{name}: the environment has no {variable}; set it, or name another")
+        raise ConfigError(f"{name}: the environment variable {variable} isn't set; set it, or name another")
     return os.environ[variable]
 
 

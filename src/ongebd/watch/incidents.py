@@ -45,19 +45,19 @@ class Alerts:
     """
 
     alerts_per_hour: Annotated[int, Range(least=1)] = 15
-    """Alerts an hour for each camera at most: where more happens, what stands out."""
+    """Most alerts an hour for each camera. If more happens, only what stands out causes one."""
 
     alerts_per_day: Annotated[int, Range(least=1)] = 100
-    """Alerts a day for each camera at most; a digest tells of the rest."""
+    """Most alerts a day for each camera. A digest reports the rest."""
 
     cooldown: Annotated[float, Range(least=0, most=86_400)] = 0.0
-    """Seconds after an alert in which only stronger ones are told; the others are told when they are over."""
+    """Seconds after an alert in which only stronger incidents cause one; the others wait."""
 
     quieten: bool = True
-    """Hold what looks the same twelve times an hour, as a fan or headlights do."""
+    """No alert for what looks the same twelve times an hour, such as a fan or headlights."""
 
     active: str | None = None
-    """Hours of the day in which alerts are told, as in 22:00-06:00. [always]"""
+    """Hours with alerts, such as 22:00-06:00. [always]"""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -95,7 +95,7 @@ def test_the_command_line_overrides_a_yaml_file(store: Path) -> None:
     [
         (["--set", "residual"], "--set residual: use NAME=VALUE"),
         (["--set", "colour=red"], "unknown setting 'colour'"),
-        (["--device", "abacus"], "--device abacus: no such kind of device; use cpu, cuda or cuda:0"),
+        (["--device", "abacus"], "--device abacus: unknown device; use cpu, cuda or cuda:0"),
         (["--set", "select_by=accuracy"], "select_by must be one of average"),
         (["--set", "validation_share=0.99"], "too few to train and to validate on"),
     ],

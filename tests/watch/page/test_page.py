@@ -78,8 +78,8 @@ def test_an_incident_opens_with_its_pictures_and_its_facts_in_plain_words(watche
     assert "no output is set up" in dialog.inner_text()
     stream.happen(stream.onset(first.wall), "ended", number=1, first=1, held="repeats")
     page.wait_for_function("() => document.querySelector('dialog').innerText.includes('2 s')")
-    assert "none: the same happens often" in dialog.inner_text()
-    assert "quiet: the same happens often" in page.locator(".incidents .held").inner_text()
+    assert "none: the same thing happens often" in dialog.inner_text()
+    assert "quiet: the same thing happens often" in page.locator(".incidents .held").inner_text()
     best = shown(page)
     dialog.get_by_label("How it began").check()
     assert (shown(page), best) == (stream.history.picture(1), stream.history.picture(Best(1)))
@@ -108,7 +108,7 @@ def test_incidents_are_filtered_by_camera_time_and_strength_and_earlier_ones_are
     page = look(server.url)
     items = page.locator(".incidents li")
     until(lambda: items.count() == 24)
-    page.get_by_role("button", name="Show earlier ones").click()
+    page.get_by_role("button", name="Show earlier incidents").click()
     until(lambda: items.count() == 40)
     assert not page.locator("#more").is_visible()
     page.get_by_role("combobox", name="Camera").select_option("Yard")
@@ -122,7 +122,7 @@ def test_incidents_are_filtered_by_camera_time_and_strength_and_earlier_ones_are
     until(lambda: items.count() == 1)
     yard = watcher.streams["yard"]
     yard.happen(yard.onset(score=5.0), "ended", number=99, held="rate")
-    page.get_by_label("quiet ones too").check()
+    page.get_by_label("show quiet incidents").check()
     until(lambda: items.count() == 2)
 
 
@@ -211,7 +211,7 @@ def test_the_slider_acts_on_its_stream_by_keyboard_and_follows_others(playing, w
     watcher.streams["yard"].set_sensitivity(0.2)
     page.wait_for_function("() => document.querySelectorAll('output')[1].textContent === '0.20'")
     watcher.streams["yard"].now.repeats = 7
-    page.get_by_label("No alert for what repeats (quiet in the last hour: 7)").click()
+    page.get_by_label("No alerts for repeated incidents (quiet in the last hour: 7)").click()
     until(lambda: not watcher.streams["yard"].incidents.alerts.quieten)
     assert watcher.streams["cam"].incidents.alerts.quieten
 

@@ -46,7 +46,7 @@ def test_another_address_is_served_with_a_token(watcher, served):
 
 @pytest.mark.parametrize("token", ["", "short", "with a blank", "schlüssel-wort", "line\nbreak"])
 def test_a_token_that_is_weak_or_fits_no_header_is_refused(token):
-    with pytest.raises(ConfigError, match="the token must have at least 8"):
+    with pytest.raises(ConfigError, match="the token needs at least 8"):
         Access(token)
 
 

@@ -51,7 +51,7 @@ class ComposeConfig:
     """Total length of the videos, instead of --videos."""
 
     seed: Annotated[int, Range(least=0)] = 0
-    """Seed of everything but the split."""
+    """Seed of everything except the split."""
 
     split: str = "0.7,0.15,0.15"
     """Three shares for training, validation and test; or one of train, val, test, all."""

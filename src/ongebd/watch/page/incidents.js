@@ -8,12 +8,12 @@ const part = (selector) => dialog.querySelector(selector);
 const image = part("img"), video = part("video"), lost = part(".lost");
 const PAGE = 24, MOST = 1200;
 const STRENGTH = ["weak", "medium", "strong"];
-const KIND = { cut: "the picture changed at once", gradual: "the picture changed slowly", event: "something happened" };
+const KIND = { cut: "the picture changed suddenly", gradual: "the picture changed slowly", event: "something happened" };
 const HELD = {
   cooldown: "soon after a stronger one",
-  rate: "others of this hour are stronger",
+  rate: "other incidents this hour are stronger",
   cap: "enough alerts for today",
-  repeats: "the same happens often",
+  repeats: "the same thing happens often",
   hours: "outside the active hours",
 };
 

@@ -68,7 +68,7 @@ class Access:
     def __init__(self, token: str | None, names: Iterable[str] = (), *, loopback: bool = True) -> None:
         if token is not None and (len(token) < _SHORTEST_TOKEN or not all("!" <= c <= "~" for c in token)):
             raise ConfigError(
-                f"the token must have at least {_SHORTEST_TOKEN} visible ASCII characters, without blanks; "
+                f"the token needs at least {_SHORTEST_TOKEN} visible ASCII characters, without spaces; "
                 'make one with: python -c "import secrets; print(secrets.token_urlsafe())"'
             )
         self.cookie = "ongebd"

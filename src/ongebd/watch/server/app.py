@@ -151,7 +151,7 @@ class _Routes:
             raise HTTPException(404, "Unknown picture.")
         picture = await asyncio.to_thread(self._kept.picture, request.path_params["id"], which)
         if picture is None:
-            raise HTTPException(404, "This picture is not kept any more.")
+            raise HTTPException(404, "This picture was deleted.")
         return Response(picture, media_type="image/jpeg")
 
     async def live_picture(self, request: Request) -> Response:
@@ -198,7 +198,7 @@ class _Routes:
         path = await asyncio.to_thread(self._kept.clip, request.path_params["id"])
         status = None if path is None else await asyncio.to_thread(_regular, path)
         if path is None or status is None:
-            raise HTTPException(404, "Unknown clip, or not kept any more.")
+            raise HTTPException(404, "This clip is unknown or was deleted.")
         return FileResponse(path, headers=_KEEP_FOR_A_DAY, media_type="video/mp4", stat_result=status)
 
     async def change(self, request: Request) -> Response:

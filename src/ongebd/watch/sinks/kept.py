@@ -213,7 +213,7 @@ class KeptIncidents(HubSink):
                 if database is None:
                     return
                 if database.execute("PRAGMA application_id").fetchone()[0] != _OURS:
-                    raise ConfigError(f"--keep: {printable(str(path))} isn't ours; name another folder")
+                    raise ConfigError(f"--keep: {printable(str(path))} isn't ongebd's; name another folder")
                 for stream, peak in database.execute("SELECT stream, peak FROM incidents ORDER BY wall"):
                     self._peaks[stream].append(peak)
 

@@ -28,7 +28,7 @@ class NotifySink(HubSink):
         url: An address as Apprise takes it (`ntfy://…`, `tgram://…`). All of it but the scheme stays hidden.
 
     Raises:
-        ConfigError: Apprise doesn't know such an address.
+        ConfigError: Apprise doesn't know this kind of address; see https://appriseit.com/services/.
         MissingExtraError: Apprise is not installed.
     """
 
@@ -44,7 +44,9 @@ class NotifySink(HubSink):
         asset = apprise.AppriseAsset(**ours, image_url_mask="", image_url_logo="")
         self._apprise = apprise.Apprise(asset=asset)
         if not self._apprise.add(url):
-            raise ConfigError(f"--notify {self._name}: Apprise doesn't know such an address")
+            raise ConfigError(
+                f"--notify {self._name}: Apprise doesn't know this kind of address; see https://appriseit.com/services/"
+            )
         self._streams, self._told = watcher.streams, dict[str, int]()
         super().__init__("notify", watcher.hub, (Incident, Digest), complain)
 
