@@ -138,14 +138,14 @@ def test_a_stem_is_a_plain_name(
             ["detect", "--tua", "2"],
             "unknown option, or no such file: --tua (see: ongebd detect",
         ),
-        (["extract"], "missing required argument --out (see: ongebd extract --help)"),
+        (["extract"], "--out is missing (see: ongebd extract --help)"),
         (
             ["extract", "--out", "s"],
             "no source: name a video file, a URL, or - for standard input (see: ongebd extract",
         ),
-        (["extract", "x.mp4"], "missing required argument --out (see: ongebd extract --help)"),
-        (["evaluate"], "missing required argument --labels (see: ongebd evaluate --help)"),
-        (["export"], "missing required argument FOLDER"),
+        (["extract", "x.mp4"], "--out is missing (see: ongebd extract --help)"),
+        (["evaluate"], "--labels is missing (see: ongebd evaluate --help)"),
+        (["export"], "FOLDER is missing"),
         (["detect", "x.mp4", "--min-error", "2"], "min_error must be at least 0 and at most 1"),
         (
             ["detect", "x.mp4", "--window", "99999999999999999999"],

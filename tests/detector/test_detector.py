@@ -246,7 +246,7 @@ def test_a_setting_out_of_range_is_refused_by_name(bad):
 def test_unknown_names_are_refused_with_a_hint():
     with pytest.raises(ConfigError, match="did you mean delta"):
         load("window-mean").stream(delt=3)
-    with pytest.raises(ConfigError, match=r"known are clock, .*immediate, .*window-mean, estimator:FOLDER"):
+    with pytest.raises(ConfigError, match=r"one of clock, .*immediate, .*window-mean, estimator:FOLDER"):
         load("estimator-9000")
 
 

@@ -158,7 +158,7 @@ def test_a_film_over_hls_is_watched_as_fast_as_it_goes_to_its_end_and_nothing_is
     with Watcher([f"film={hls}/film.m3u8"], model=slow, patience=QUICK, max_pending=4) as watcher:
         assert watcher.join(60)
     status = watcher.streams["film"].status()
-    assert (status.state, status.reason) == ("ended", "the source is over")
+    assert (status.state, status.reason) == ("ended", "the source has ended")
     assert (status.frames, status.dropped) == (96, 0)
 
 

@@ -126,7 +126,7 @@ def test_a_file_of_records_is_one_that_detect_could_have_written(tmp_path, watch
 
 def test_a_file_of_records_is_complete_when_all_sources_ended_by_themselves(tmp_path, watcher, complaints):
     path = tmp_path / "seen.jsonl"
-    ended = [StateChanged(key, "ended", WALL, 0, "the source is over") for key in watcher.streams]
+    ended = [StateChanged(key, "ended", WALL, 0, "the source has ended") for key in watcher.streams]
     play(RecordSink(path, watcher, complaints.append), watcher, *ended)
     assert read_jsonl(path).complete
 

@@ -46,7 +46,7 @@ def test_a_file_is_told_line_by_line_and_in_a_file_of_records(clip, tmp_path, ca
     lines = said.splitlines()
     assert (status, trouble) == (0, "")
     assert re.fullmatch(r"# \d{4}-\d\d-\d\d .*  door  live, epoch 0", lines[0])
-    assert lines[-1].endswith("door  ended, epoch 0: the source is over")
+    assert lines[-1].endswith("door  ended, epoch 0: the source has ended")
     incidents = [line for line in lines if "  incident " in line]
     recording = read_jsonl(out)
     assert recording.complete
@@ -131,7 +131,7 @@ def test_standard_input_is_watched_to_its_end_and_its_silence_is_told(clip, make
         finally:
             process.kill()
     assert "live, epoch 0" in rest
-    assert "ended, epoch 0: the source is over" in rest
+    assert "ended, epoch 0: the source has ended" in rest
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")

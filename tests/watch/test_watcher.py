@@ -150,7 +150,7 @@ def test_a_file_ends_and_a_file_that_is_not_there_is_refused_at_once(light_model
     with Watcher([str(path), f"gone={missing}"], model=light_model, thumbnails=False) as watcher:
         assert watcher.join(60)
         ended, failed = (stream.status() for stream in watcher.streams.values())
-    assert (ended.state, ended.reason, ended.frames) == ("ended", "the source is over", 48)
+    assert (ended.state, ended.reason, ended.frames) == ("ended", "the source has ended", 48)
     assert failed.state == "failed"
     assert failed.reason == f"{missing}: no such file; check the path"
 

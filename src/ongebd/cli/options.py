@@ -136,7 +136,7 @@ def _in_words(problem: CycloptsError) -> str:
             keyword = problem.keyword or next((t.keyword for t in argument.tokens if t.keyword), None)
             if keyword is not None:
                 return f"{keyword} needs a value"
-            return f"missing required argument {argument.name}"
+            return f"{argument.name} is missing"
         case CoercionError(__cause__=ConfigError() as cause):
             return str(cause)
         case CoercionError(token=token) if token is not None and _bare(problem.target_type) in (int, float):
@@ -199,7 +199,12 @@ def checked_sources(command: str, sources: Sequence[str] | None, listed: Path | 
         if source.startswith("-") and source != "-" and not _is_file(source):
             if (ours := _THEIRS.get(source.partition("=")[0])) is not None:
                 raise ConfigError(f"unknown option {source}: did you mean {ours}? {advice}")
-            raise ConfigError(f"unknown option, or no such file: {source} {advice}")
+            from difflib import get_close_matches
+
+            known = [f"--{name}" for name in SHORT[command].split()]
+            near = get_close_matches(source.partition("=")[0], known, 1, 0.75)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise ConfigError(f"unknown option, or no such file: {source}{meant} {advice}")
     if command == "watch" or (len(named) == 1 and not os.path.isdir(named[0])):  # noqa: PTH112
         return named
     from ongebd.video.stills import gathered  # here, because PyAV is slow to import

@@ -81,7 +81,7 @@ def split(
         nearby = [ends[place : place + 2] for place in places]
         near = [min(two, key=lambda one: abs(one - edge)) for two, edge in zip(nearby, edges, strict=True)]
         moved = max((abs(one - edge) for one, edge in zip(near, edges, strict=True)), default=0)
-        how = f"copied, at key frames up to {moved:.3f} s from the boundaries (--exact cuts at these)"
+        how = f"copied; cuts moved to key frames by up to {moved:.3f} s (--exact keeps the boundaries)"
         how, edges = "encoded again" if exact else how, sorted(set(near))
         pairs = list(pairwise(edges))
         if not pairs:
@@ -106,7 +106,7 @@ def split(
                 with writing(image), write_whole(image) as part:
                     part.write_bytes(jpeg(picture, quality=2))
         parts = f"{counted(len(segments), 'segment')} in {counted(len(files), 'part')}"
-        progress.summary(f"{spoken_name(video)}: {parts} {how}, into {out}")
+        progress.summary(f"{spoken_name(video)}: {parts} into {out}, {how}")
     return 0
 
 

@@ -94,7 +94,7 @@ def _loaded(
         return load_trained(Path(argument), threads, device, weights, kind, backbone)
     if not _is_folder(name):
         known = ", ".join(model_names())
-        raise ConfigError(f"unknown model {shown(name)}; known are {known}, and folders of trained models")
+        raise ConfigError(f"unknown model {shown(name)}; give a trained model's folder, or one of {known}")
     return load_trained(Path(name), threads, device, weights, backbone=backbone)
 
 

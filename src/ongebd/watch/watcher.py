@@ -303,7 +303,7 @@ class Watcher:
         except SourceError as problem:
             final = not (may_come_back(source.source) and (live or not opened))
             return "failed" if final else None, printable(str(problem)), had_frames
-        reason = printable(public_name(broken or ("the source ended" if live else "the source is over")))
+        reason = printable(public_name(broken or ("the source ended" if live else "the source has ended")))
         return None if live else "failed" if broken else "ended", reason, had_frames
 
     def _paced(self, reader: VideoReader) -> Iterator[Frame]:

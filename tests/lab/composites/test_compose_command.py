@@ -78,8 +78,8 @@ def test_an_unreadable_clip_is_reported_and_the_others_go_on(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "missing required argument CLIPS"),
-        (("{clips}",), "missing required argument --out"),
+        ((), "CLIPS is missing"),
+        (("{clips}",), "--out is missing"),
         (("{tmp}/gone", "-o", "{tmp}/made"), "no such file or folder"),
         (("{tmp}/full", "-o", "{tmp}/made"), "has no video file in it"),
         (("{clips}", "-o", "{tmp}/full"), "is not empty"),

@@ -337,7 +337,7 @@ def test_any_name_is_reported_escaped(
     assert Path(found["labels"]["file"]).stem == Path(found["other"]["predictions"]["file"]).stem == text
     stem = text.replace("\\", "/").split("/")[-1]  # a source may be a path of Windows
     assert stem in found["predictions"]["unknown_ids"]
-    columns = {"What was scored": 2, "F1 beside": 7, "Official": 10, "Absolute": 7, "Delay": (2, 4)}
+    columns = {"What was scored": 2, "F1, floors": 7, "Official": 10, "Absolute": 7, "Delay": (2, 4)}
     title = ""
     for line in markdown.splitlines():
         title = line if line.startswith("## ") else title

@@ -34,7 +34,7 @@ def write_report(report: Values, folder: Path) -> list[Path]:
         pictures[_PICTURE] = import_extra(f"{__package__}.pictures", "plot").draw_threshold_picture(report)
         parts.append(f"![F1 against threshold]({_PICTURE})")
     except MissingExtraError as problem:
-        parts.append(f"A picture would stand here, but {escaped(str(problem))}")
+        parts.append(f"The picture is missing: {escaped(str(problem))}")
     texts = {"report.md": ("\n\n".join(parts) + "\n").encode(), "report.json": json_bytes(report)}
     return write_files(folder, texts | pictures)
 

@@ -112,8 +112,8 @@ def _figures_table(name: str, system: Values) -> Table:
     rows.append(["  95 % interval", *(_span(skill["interval"]) for skill in skills)])
     notes = [
         f"n = {videos(system['n'])}; the {system['scored']} of each boundary is scored.",
-        "The clock's period is chosen on these labels, for each column, which is generous to it; uniform and "
-        "random have the system's own count in each video (random: mean of several seeds).",
+        "Each column uses the clock's best period on these labels, which favours the clock. Uniform and "
+        "random have the system's number of boundaries in each video (random: mean of several seeds).",
         "Skill = (F1 − best floor) / (annotators − best floor); annotators: each in turn against the others.",
     ]
     if system["n"] < 2:
@@ -127,7 +127,7 @@ def _figures_table(name: str, system: Values) -> Table:
         f"{ceiling_name(human).capitalize()}: n = {videos(each['n'])} with two annotators or more."
         for human, each in system["human"].items()
     ]
-    return Table(f"F1 beside floors and annotators: {name}", ("", *FIGURE_NAMES.values()), rows, notes)
+    return Table(f"F1, floors and annotators: {name}", ("", *FIGURE_NAMES.values()), rows, notes)
 
 
 _SCORES = ("F1", "95 %", "precision", "recall")
@@ -208,7 +208,7 @@ def _delay_table(name: str, system: Values) -> Table:
     ]
     measured = delay["why_none"] or f"median {delay['median']:+.2f} s, p95 {delay['p95']:+.2f} s"
     notes = [
-        f"Matched at ± {within['tolerance']:g} s; a match counts only where it was decided within the "
+        f"Matched at ± {within['tolerance']:g} s; a match counts only if it was decided within the "
         f"allowed delay after the annotated boundary; the {moment} is scored; clock: best at ± 0.5 s.",
         f"Delay (decided − matched boundary): {measured}, over n = {delay['n']} matches in "
         f"{videos(system['n'])}.",
