@@ -57,12 +57,12 @@ class Boundary:
         score: The largest z of the run: how many standard deviations the error stood above the recent mean.
             For a learned model, its score at the onset, in [0, 1].
         onset_known: Time of the frame at which the onset was known: the onset itself for an online method,
-            later for one that looks ahead. None if unknown.
-        peak: How strong it is: the highest score within the second after the onset, or until the next
-            boundary; of a learned model, plus 1 − cos of what the half seconds before and after the onset
-            show. None while it isn't known.
+            later for a method that looks ahead. None if unknown.
+        peak: How strong it is: the highest score within a second after the onset, or until the next boundary.
+            A learned model adds 1 − cos between the half seconds before and after the onset. None while it
+            isn't known.
         kind: `cut`, the picture changed from one frame to the next; `gradual`, it changed within a second (a
-            dissolve, a fade); `event`, what happens changed. None while it isn't known, and of a method that
+            dissolve, a fade); `event`, something else happens. None while it isn't known, or if the method
             can't tell.
     """
 

@@ -1,4 +1,4 @@
-"""A boundary every so many seconds, whatever the video shows: the floor that "Rel.Dis" rewards most."""
+"""A boundary every few seconds, whatever the video shows: the floor that "Rel.Dis" rewards most."""
 
 from __future__ import annotations
 

@@ -45,29 +45,29 @@ async def stream_async(
     """The event boundaries of a file, camera or feed, each as soon as it is known.
 
     The event loop never waits: reading, decoding and the model run in threads of this stream. Cancelling it,
-    a time-out, an error and leaving the loop stop them within a second. (As of any async generator: if you
-    keep it in a variable, leave by `contextlib.aclosing`.) Streams can share a loaded model.
+    a timeout, an error or leaving the loop stops them within a second. (As with any async generator, use
+    `contextlib.aclosing` if you keep it in a variable.) Streams can share a loaded model.
 
         async with asyncio.timeout(60):
             async for boundary in ongebd.stream_async("rtsp://camera/1"):
                 print("something new begins at", boundary.onset)
 
     Args:
-        source: As of `ongebd.detect`, and so are the others.
+        source: As in `ongebd.detect`, like the other arguments.
         model: The name of an online model, or a loaded one.
         config: Settings.
         stream: Which video stream.
         source_fps: Frames a second of a source without timestamps.
         max_pixels: The largest picture that is decoded.
         private_network: Whether what a web source names may be on the private network.
-        device: Where the networks of a model given by name compute.
-        start: Where to begin, in seconds or as "h:mm:ss"; times stay those of the source.
+        device: Where the networks of a model given by name run.
+        start: Where to begin, in seconds or as "h:mm:ss". Times still count from the start of the source.
         end: Where to end.
         duration: Seconds (or "h:mm:ss") after the start, instead of `end`.
-        min_length: Seconds; a boundary that comes sooner after the last one isn't told.
-        max_per_minute: Boundaries a minute; those that stand out lately are told.
+        min_length: Seconds. A boundary that comes sooner after the last one isn't reported.
+        max_per_minute: Most boundaries a minute: those stronger than recent ones.
         updates: Whether each boundary comes again, with the same onset, once its peak and kind are known:
-            within a second, or when the source is over.
+            within a second, or when the source ends.
         **settings: Single settings by name.
 
     Raises:

@@ -28,14 +28,14 @@ class Detection:
     """The result of `ongebd.detect`. A notebook shows its curve, pictures and strongest boundaries.
 
     Attributes:
-        boundaries: In the order of their decisions; of a selection by time.
+        boundaries: In the order of the decisions, or of time if they were selected.
         decisions: One for each frame that the detector saw.
         duration: Seconds from the first frame of the source to the end of the last decoded one.
         epochs: Breaks in the source's clock or format, usually none.
-        warnings: Warnings about the source, one line each (frames that didn't decode, say).
-        complete: False if the source broke off before its end; `warnings` says why.
+        warnings: Warnings about the source, one line each, such as frames that didn't decode.
+        complete: False if the source stopped before its end; `warnings` has the reason.
         start: Seconds from the first frame of the source to where detection began.
-        found: All boundaries, where `boundaries` are a selection of them; else empty.
+        found: All boundaries if `boundaries` is a selection of them; otherwise empty.
         source: Its name, without secrets.
         model: Its name.
     """

@@ -109,7 +109,7 @@ class OnlineDetector:
             decision = detector.update(frame, seconds)
 
     Args:
-        backbone: From pictures to features.
+        backbone: Turns pictures into features.
         method: An anticipator, whose error is the score, or a new scorer.
         config: Settings, all filled in.
         error: The error of the anticipator.

@@ -114,7 +114,7 @@ class _Run:
 
 
 class BoundaryRuns:
-    """Joins consecutive positive frames into boundaries, and tells those that pass a threshold.
+    """Joins consecutive positive frames into boundaries, and reports those that pass a threshold.
 
     Runs begin at fixed *levels*. The threshold only says which runs are told, so a higher sensitivity never
     loses what a lower one finds. The first level is that of the usual sensitivity: its runs are told at the
@@ -230,7 +230,7 @@ class BoundaryRuns:
 
     @property
     def told(self) -> int:
-        """Boundaries told that were not taken from `closed` yet."""
+        """Reported boundaries that were not taken from `closed` yet."""
         return len(self.closed) + len(self._open)
 
     def flush(self) -> Boundary | None:

@@ -30,13 +30,13 @@ class Model:
     Attributes:
         name: Of the model.
         summary: One line for people.
-        backbone: From pictures to features.
+        backbone: Turns pictures into features.
         defaults: The settings; None stands for those that the model doesn't use.
         method: Makes a stream's anticipator or scorer.
         error: The error of an anticipator.
-        threshold_at: From a sensitivity to the threshold of the head, where there is such a table.
-        one_rate: Whether it only works at the fps of its defaults, those of the features that trained it.
-        offline: Whether it sees the whole video before it decides, and so takes no stream.
+        threshold_at: From a sensitivity to the threshold of the head, if there is such a table.
+        one_rate: Whether it works only at the fps of its defaults, that of its training.
+        offline: Whether it needs the whole video before it decides, so that it can't work on streams.
     """
 
     name: str

@@ -37,12 +37,12 @@ def load(
         name: One of `model_names()`, or the path of a folder that `ongebd train` wrote. `clock:2` has an
             argument, the period; `miniroad:FOLDER` is the folder, which then must hold a MiniROAD.
         threads: CPU threads for one frame's inference. Streams of one process are best served by one each.
-        device: Where networks compute. "cpu": with onnxruntime where possible, else with torch. "cuda" or
+        device: Where networks run. "cpu": with onnxruntime if possible, otherwise with torch. "cuda" or
             "cuda:N": what torch can run (trained models, ResNet-50). "openvino" or "openvino:bfloat16": on
             the CPU with OpenVINO.
-        weights: The checkpoint of a trained model's backbone, where it is not in our wheel and not
-            downloaded automatically.
-        backbone: Used instead of the model's own: what gives the features of a store, say. A trained model
+        weights: The checkpoint of a trained model's backbone, if the wheel doesn't have it and it isn't
+            downloaded.
+        backbone: Replaces the model's own, for example with one that reads a store. A trained model
             takes only the backbone that it was trained on.
 
     Raises:

@@ -97,7 +97,7 @@ def merged(boundaries: Sequence[Boundary], start: float, end: float, shortest: f
 
 
 class Pace:
-    """Which boundaries of a stream are told, decided at once.
+    """Which boundaries of a stream are reported, decided at once.
 
     Each boundary gets a *distance*: to the nearest told one before it that could object. It is told if the
     distance is at least `seconds`. One that could object is itself at a larger distance, so what is told with
@@ -124,7 +124,7 @@ class Pace:
         self._ranked = ranked
 
     def tells(self, time: float, strength: float) -> bool:
-        """Whether the boundary at this time is told; times never decrease."""
+        """Whether the boundary at this time is reported; times never decrease."""
         while self._recent and time - self._recent[0][0] >= self._seconds:
             self._recent.popleft()
         distance = min(
@@ -140,7 +140,7 @@ class Pace:
 
 
 class Told:
-    """Which boundaries of a stream are told: those that keep every `Pace` of a selection."""
+    """Which boundaries of a stream are reported: those that keep every `Pace` of a selection."""
 
     def __init__(self, wanted: Selection, start: float = 0.0) -> None:
         self._paces = [Pace(wanted.min_length, start)] if wanted.min_length else []
@@ -149,7 +149,7 @@ class Told:
             self._paces.append(Pace(90 / wanted.max_per_minute, ranked=True))
 
     def __call__(self, time: float, strength: float) -> bool:
-        """Whether the boundary at this time is told; times never decrease."""
+        """Whether the boundary at this time is reported; times never decrease."""
         told = [pace.tells(time, strength) for pace in self._paces]  # each must see every boundary
         return all(told)
 
@@ -206,13 +206,13 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What lies between two boundaries. All times are in seconds.
+    """The video between two boundaries. All times are in seconds.
 
     Attributes:
         start: Where it begins.
         end: Where it ends.
         boundary: The boundary at its start; None for the first segment.
-        keyframe: Time of a frame that stands for it: the calmest one, away from the ends.
+        keyframe: Time of a frame that represents it: the calmest one, away from the ends.
     """
 
     start: float

@@ -40,7 +40,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A boundary that was told before, now with its peak and kind."""
+    """A boundary that was reported before, now with its peak and kind."""
 
     boundary: Boundary
 
@@ -183,7 +183,7 @@ def detect(
 ) -> Detection:
     """Find the event boundaries of a source.
 
-    The same stream as `OnlineDetector`, fed from a file, URL or device: batch and stream give equal results.
+    It feeds an `OnlineDetector` from a file, URL or device, so batch and stream give equal results.
 
     Args:
         source: A path, a URL, `-` for standard input, `camera:N`, or a binary file object; a folder or a
@@ -191,18 +191,18 @@ def detect(
         model: The name of a model, or a loaded one.
         config: Settings; what is None takes the model's own value.
         stream: Which video stream, from 0, cover art not counted.
-        source_fps: Frames a second of a source without timestamps (raw H.264); `fps` where this is not given.
+        source_fps: Frames a second of a source without timestamps (raw H.264); `fps` if not given.
         max_pixels: The largest picture that is decoded.
         private_network: Whether what a web source names may be on the private network.
-        device: Where the networks of a model given by name compute; see `load`.
-        start: Where to begin, in seconds or as "h:mm:ss"; times stay those of the source.
+        device: Where the networks of a model given by name run; see `load`.
+        start: Where to begin, in seconds or as "h:mm:ss". Times still count from the start of the source.
         end: Where to end.
         duration: Seconds (or "h:mm:ss") after the start, instead of `end`.
-        min_length: Seconds; no segment is shorter, for the weaker boundaries give way.
-        max_per_minute: The strongest boundaries, this many times the minutes.
-        chapters: The strongest boundaries that make so many segments; of a file only.
+        min_length: The shortest segment, in seconds. Weaker boundaries are dropped.
+        max_per_minute: Most boundaries a minute. The strongest ones are kept.
+        chapters: Most segments. The strongest boundaries are kept. For files only.
         progress: Called up to ten times a second and at the end, with the time that was reached and the one
-            at which the source should end (None if unknown). What it raises ends `detect`.
+            at which the source should end (None if unknown). If it raises an exception, `detect` stops.
         **settings: Single settings by name, as in `StreamConfig`: fps, sensitivity, tau, …
 
     Returns:

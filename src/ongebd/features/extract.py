@@ -152,7 +152,7 @@ def video_features(
 
     Args:
         source: As for `VideoReader`.
-        backbone: From pictures to features.
+        backbone: Turns pictures into features.
         fps: Frames a second to sample to.
         config: Everything else.
         progress: Counts the frames, and may stop the work.
@@ -213,7 +213,7 @@ def extract(
     Args:
         videos: Different ids, and sources.
         store: Of this backbone's features.
-        backbone: From pictures to features.
+        backbone: Turns pictures into features.
         config: How much runs in parallel, and how sources are read.
 
     Yields:

@@ -83,7 +83,7 @@ def boundary_fields(boundary: Boundary) -> Record:
 
 
 def update_fields(boundary: Boundary) -> Record:
-    """What became known of a boundary after it was told, and its times."""
+    """What became known of a boundary after its report, and its times."""
     fields = boundary_fields(boundary)
     return {name: fields.get(name) for name in ("time", "onset", "peak", "kind")}
 

@@ -46,7 +46,7 @@ class StreamPool(Scheduler):
             0.005 on a GPU.
         max_pending: Frames of one stream that may wait. Streams have their own `max_pending` and `when_full`,
             with these values at first.
-        when_full: What happens to a frame that finds no room: "block" lets `submit` wait, up to its
+        when_full: What happens to a frame if the queue is full: "block" lets `submit` wait, up to its
             `timeout`; "drop-oldest" makes room. Each stream counts what it dropped.
         on_result: Called with each result, in a thread of the pool, instead of `results` and `poll`. It must
             not wait for the pool.

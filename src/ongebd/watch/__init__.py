@@ -1,4 +1,4 @@
-"""Cameras and feeds, watched for days: sources that come back, what they show, and who is told.
+"""Watches cameras and feeds for days: their sources, what they show, and the alerts.
 
 >>> from ongebd.watch import Onset, Watcher
 >>> with Watcher(["door=rtsp://camera/1"]) as watcher:  # doctest: +SKIP

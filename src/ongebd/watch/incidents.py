@@ -38,7 +38,7 @@ _HOURS = re.compile(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d")
 
 @dataclass(frozen=True, kw_only=True)
 class Alerts:
-    """Which incidents alarm people. The others are held: told in the records and on the page only.
+    """Which incidents cause an alert. The others are held: only the records and the page show them.
 
     Raises:
         ConfigError: A value is of the wrong type or out of range.
@@ -65,7 +65,7 @@ class Alerts:
             raise ConfigError(f"active must be hours of the day such as 22:00-06:00, not {self.active}")
 
     def awake(self, moment: datetime) -> bool:
-        """Whether alerts are told at this time of the day."""
+        """Whether this time of the day has alerts."""
         if self.active is None:
             return True
         begin, end = map(time.fromisoformat, self.active.split("-"))

@@ -24,7 +24,8 @@ again; the source is over; the watcher gave up."""
 
 
 Held = Literal["cooldown", "rate", "cap", "repeats", "hours"]
-"""Why an incident isn't told: too soon after a stronger one; weaker than others of the hour; the day's alerts
+"""Why an incident causes no alert: too soon after a stronger one; weaker than others of the hour; the day's
+alerts
 are used up; the same comes all the time; it's not in the active hours."""
 
 

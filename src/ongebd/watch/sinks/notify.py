@@ -19,7 +19,7 @@ _SAID = {"cut": "The picture changed", "gradual": "The picture changed slowly"}
 
 
 class NotifySink(HubSink):
-    """Sends one message for each incident that should be told, and one a day about the others, with Apprise.
+    """Sends a message for each alert and one a day about the other incidents, with Apprise.
 
     A message goes out once the best picture is known, up to two seconds after the start. A service that
     doesn't answer is tried until it does.
