@@ -131,7 +131,8 @@ def frame_features(
     generator, or read it to the end, to end its threads.
 
     Args:
-        frames: Upright pictures of any size. At most 2 · `workers` + 2 batches are read ahead.
+        frames: Upright pictures of any size. At most 2 · `workers` + 2 batches are read ahead, or four times
+            as many with a glance.
         backbone: Any; all can be called from several threads.
         workers: Calls of `embed` in parallel.
         batch: Frames in one call. 1 has the least delay and suits a CPU; a GPU wants more.
@@ -157,9 +158,13 @@ def frame_features(
             epoch = some[0].epoch
             yield some, (pool.submit(embed, some) if glance is None else glanced(glance, some[0]))
 
+    if glance is not None:  # most frames need no network, so decoding needs the cores more
+        workers = (workers + 1) // 2
     pool = ThreadPoolExecutor(workers, thread_name_prefix="ongebd-backbone")
     try:
-        with closing(prefetch(begun(), ahead=2 * workers, wake=wake)) as in_work:
+        with closing(
+            prefetch(begun(), ahead=2 * workers if glance is None else 8 * workers, wake=wake)
+        ) as in_work:
             for some, features in in_work:
                 if isinstance(features, Future):
                     yield from zip(some, features.result(), strict=True)

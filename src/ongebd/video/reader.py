@@ -217,6 +217,7 @@ class VideoReader:
         self._timed = has_timestamps(container) and self._still < 0
         # Frame threads would hold back frames, and compete with the model for the cores.
         stream.thread_type = ThreadType.SLICE
+        stream.codec_context.thread_count = max(1, (os.cpu_count() or 1) - 1)
         self._decoder = stream.codec_context
         self._codec: str = self._decoder.name
         self._began = self.duration
