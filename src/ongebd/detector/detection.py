@@ -125,4 +125,4 @@ def asked_selection(wanted: dict[str, Any]) -> Selection:
         return Selection(**wanted)
     except TypeError as problem:
         known = "min_length, max_per_minute, chapters"
-        raise ConfigError(f"{str(problem).partition(' ')[2]}; choose from {known}") from None
+        raise ConfigError(f"unknown setting {str(problem).rpartition(' ')[2]}; choose from {known}") from None
