@@ -138,6 +138,8 @@ def test_a_stem_is_a_plain_name(
             ["detect", "--tua", "2"],
             "unknown option, or no such file: --tua (see: ongebd detect",
         ),
+        (["detect", "x.mp4", "--chapter", "8"], "no such file: --chapter; did you mean --chapters? (see"),
+        (["models", "x"], "unexpected argument x; drop it (see: ongebd models --help)"),
         (["extract"], "--out is missing (see: ongebd extract --help)"),
         (
             ["extract", "--out", "s"],

@@ -59,7 +59,7 @@ def bench(
     out
         Folder for bench.md and bench.json.
     quiet
-        No progress.
+        Show no progress.
     """  # noqa: D405, D411, D416 - `methods` is a parameter, not a section
     if out is not None:
         check_folder(out)

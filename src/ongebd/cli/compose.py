@@ -54,7 +54,7 @@ def compose(
     workers
         Processes.
     quiet
-        Only warnings.
+        Print only warnings.
     """
     if not clips:
         raise ConfigError("no clips: name a folder of video files (see: ongebd compose --help)")

@@ -86,7 +86,7 @@ class RunOption:
     """auto, cpu, cuda or cuda:N."""
 
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False
-    """No progress."""
+    """Show no progress."""
 
 
 Run = Annotated[RunOption | None, Parameter(name="*")]

@@ -92,7 +92,7 @@ def extract(
     where
         Where the work is done.
     quiet
-        Only failures.
+        Print only failures.
     """
     sources = checked_sources("extract", sources, listed)
     where = where or ClusterOption()

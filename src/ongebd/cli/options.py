@@ -19,6 +19,7 @@ from cyclopts import (
     RepeatArgumentError,
     Token,
     UnknownOptionError,
+    UnusedCliTokensError,
     convert,
 )
 from cyclopts.help.formatters import DefaultFormatter
@@ -144,6 +145,8 @@ def _in_words(problem: CycloptsError) -> str:
             return f"{token.keyword or ''} {token.value}: must be a {whole}number".lstrip()
         case UnknownOptionError(token=token) if token.keyword in _THEIRS:
             return f"unknown option {token.keyword}: did you mean {_THEIRS[token.keyword]}?"
+        case UnusedCliTokensError(unused_tokens=[token, *_]):
+            return f"unexpected argument {token}; drop it"
         case RepeatArgumentError():
             return f"{problem.token.keyword} is given twice"
     return str(problem)

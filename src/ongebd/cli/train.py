@@ -60,7 +60,7 @@ def train(
     resume
         Continue from the checkpoint in --out. The result equals that of an uninterrupted training.
     quiet
-        Only errors.
+        Print only errors.
     """
     options: dict[str, Any] = {
         "store": store,
