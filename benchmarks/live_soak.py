@@ -35,7 +35,8 @@ from ongebd.output import read_jsonl
 from ongebd.types import Frame
 from ongebd.watch import Patience, Point, Watcher
 from ongebd.watch.server import serve
-from ongebd.watch.sinks import PictureSink, RecordSink
+from ongebd.watch.sinks.folder import PictureSink
+from ongebd.watch.sinks.jsonl import RecordSink
 from ongebd.watch.sources import Clock
 
 RATE = 24

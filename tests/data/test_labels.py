@@ -111,7 +111,7 @@ def test_a_bad_entry_is_named_with_its_video_and_place(
     path = write(tmp_path, "bad.pkl", {"good": entry(), "bad": entry(**changes)})
     with pytest.raises(LabelError) as refused:
         read_labels(path)
-    assert "'bad'" in str(refused.value)
+    assert str(refused.value).startswith(f"{path}: video 'bad'")
     assert complaint in str(refused.value)
 
 
@@ -136,6 +136,16 @@ def test_a_bad_entry_is_named_with_its_video_and_place(
             "line 3: annotator '' of video 'v' occurs twice",
         ),
         ("labels.csv", "id,duration,boundaries\n", "no labelled video in it"),
+        ("labels.csv", "id,duration,boundaries\n,1,1\n", "the id is empty"),
+        ("labels.csv", "id,duration,boundaries\nv,10,1e999\n", "inf is not a finite number (1e999"),
+        ("int.json", '{"v": {"duration": 1' + "0" * 400 + ', "boundaries": []}}', "the number is too large"),
+        ("deep.json", "[" * 100_000, "nested too deeply"),
+        (
+            "own.json",
+            '{"v": {"duration": 10, "boundaries": [[2]], "fps": 0}}',
+            "fps is 0.0; it must be above",
+        ),
+        ("own.json", '{"v": {"duration": 10, "boundaries": [[2]], "consistency": "x"}}', "must be a number"),
         ("steps.csv", "id,duration,start,end\nv,10,4,3\n", "line 2: the step ends at 3 s, before it starts"),
     ],
 )
@@ -143,7 +153,7 @@ def test_a_bad_file_gets_one_clear_line(tmp_path: Path, name: str, content: str,
     with pytest.raises(LabelError) as refused:
         read_labels(write(tmp_path, name, content))
     assert complaint in str(refused.value)
-    assert name in str(refused.value)
+    assert str(refused.value).startswith(str(tmp_path / name))
     assert "\n" not in str(refused.value)
 
 
@@ -202,11 +212,6 @@ def test_restricting_to_a_list_counts_what_is_not_there(tmp_path: Path) -> None:
     )
     with pytest.raises(LabelError, match="none of its 1 ids is in the labels"):
         labels.restrict(["nobody"], "ids.csv")
-
-
-def test_an_empty_set_of_labels_is_refused() -> None:
-    with pytest.raises(LabelError, match="no labelled video"):
-        as_label_set({})
 
 
 def test_the_official_tapos_set_has_1337_instances_and_3312_boundaries(shared: Path) -> None:
@@ -271,38 +276,6 @@ def test_keys_that_are_not_read_are_counted_and_misspelt_ones_refused(tmp_path: 
     table = "id,duration,anotator,boundaries\nv,10,x,1\n"
     with pytest.raises(LabelError, match=r"l\.csv, line 2: unknown 'anotator'; did you mean 'annotator'"):
         read_labels(write(tmp_path, "l.csv", table))
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("l.pkl", {"v": entry(f1_consis=[0.5])}),
-        ("l.json", {"v": {"duration": 0, "boundaries": [1.0]}}),
-        ("l.json", {"v": {"duration": 10, "boundaries": [[1.0], []], "consistency": "x"}}),
-        ("l.csv", "id,duration,boundaries\nv,-1,1\n"),
-        ("l.json", '{"v": {"duration": 10, "boundaries": [[2]], "fps": 0}}'),
-        ("l.json", '{"v": {"duration": 10, "boundaries": [[2]], "fps": -24}}'),
-        ("l.json", '{"v": {"duration": 10, "boundaries": [[2]], "fps": 1e999}}'),
-        ("l.csv", "id,duration,start,end\nv,0,0,1\n"),
-        ("l.csv", "id,duration,boundaries\n,1,1\n"),
-    ],
-)
-def test_every_refusal_names_the_file(tmp_path: Path, name: str, content: object) -> None:
-    with pytest.raises(LabelError) as refused:
-        read_labels(write(tmp_path, name, content))
-    assert str(refused.value).startswith(str(tmp_path / name))
-
-
-def test_too_deep_or_too_large_values_are_named(tmp_path: Path) -> None:
-    for name, content, complaint in (
-        ("deep.json", "[" * 100_000, "nested too deeply"),
-        ("int.json", '{"v": {"duration": 1' + "0" * 400 + ', "boundaries": []}}', "the number is too large"),
-        ("float.json", '{"v": {"duration": 1e999, "boundaries": []}}', "inf is not a finite number (1e999"),
-        ("l.csv", "id,duration,boundaries\nv,10,1e999\n", "inf is not a finite number (1e999"),
-    ):
-        with pytest.raises(LabelError) as refused:
-            read_labels(write(tmp_path, name, content))
-        assert complaint in str(refused.value)
 
 
 @pytest.mark.parametrize(

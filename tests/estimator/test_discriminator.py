@@ -72,17 +72,6 @@ def test_the_last_decision_is_that_of_a_new_one_fed_the_last_errors(stream, delt
     assert state(old) == state(new), "to the last bit"
 
 
-def test_a_million_large_errors_leave_no_trace():
-    # Running sums in float32, or in float64 updated in place, would not find their way back.
-    old, new = BoundaryDiscriminator(), BoundaryDiscriminator()
-    for n in range(20_000):
-        old.update(1e12 + n)
-    tiny = [1e-3 + 1e-9 * (n % 5) for n in range(22)]
-    assert verdicts(old, tiny)[-1] == verdicts(new, tiny)[-1]
-    assert (old.mean, old.std, old.z) == (new.mean, new.std, new.z)
-    assert old.std == pytest.approx(np.std(tiny[:21]), rel=1e-9)
-
-
 @given(streams, st.sampled_from([0.25, 2.0, 1024.0]))
 def test_scaling_all_errors_by_a_power_of_two_changes_no_verdict(stream, scale):
     scaled = [error * scale for error in stream]

@@ -79,16 +79,6 @@ def test_videos_of_no_frames_and_of_one_frame_are_kept_as_such(store: FeatureSto
     assert_holds(again, "one", 1, frames=1)
 
 
-def test_a_reader_sees_what_was_added_since_when_it_refreshes(store: FeatureStore) -> None:
-    put(store, "a", 1)
-    reader = FeatureStore.open(store.path)
-    assert_holds(reader, "a", 1)
-    put(store, "b", 2)
-    assert "b" not in reader
-    reader.refresh()
-    assert_holds(reader, "b", 2)  # behind the end of what was mapped before
-
-
 def test_large_stores_are_spread_over_several_files(
     store: FeatureStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -350,15 +350,8 @@ def test_a_boundary_that_starts_no_event_is_said():
     assert "NOTE The boundary at 00:00:03.000 starts no event" in text
 
 
-def test_a_file_without_boundary_has_one_event():
-    assert chapters([], 12.5)[1] == [(0, 12_500)]
-
-
-def test_a_video_without_duration_gives_a_valid_file_without_event():
-    assert chapters([], 0.0)[1] == []
-
-
-def test_more_than_a_hundred_hours_are_written():
+def test_without_a_boundary_there_is_one_event_or_none_of_no_duration():
+    assert [chapters([], duration)[1] for duration in (12.5, 0.0)] == [[(0, 12_500)], []]
     assert "102:46:40.000" in chapters([], 370_000.0)[0]
 
 

@@ -19,7 +19,6 @@ from ongebd.baselines.naive import WindowMean
 from ongebd.detector import Model
 from ongebd.errors import ConfigError, FeatureError
 from ongebd.pool import Counts, PoolResult, StreamPool
-from ongebd.pool.queue import Entry, FairQueue
 from ongebd.pool.runtime import CpuRuntime
 from ongebd.video import VideoReader
 from waiting import until
@@ -310,29 +309,6 @@ def test_a_batch_waits_for_others_as_long_as_it_may(stub_model, slow):
         streams[5].close()  # what ends a stream doesn't wait
         assert pool.wait(60)
     assert slow.sizes == [4, 1]
-
-
-@settings(max_examples=100)
-@given(st.lists(st.one_of(st.integers(0, 3), st.just("take")), max_size=60), st.integers(1, 4))
-def test_the_turns_are_fair_whatever_comes(steps, most):
-    queue = FairQueue[int]()
-    pushed: list[list[int]] = [[], [], [], []]
-    taken: list[list[int]] = [[], [], [], []]
-    ages = [0, 0, 0, 0]
-    for number, step in enumerate(steps):
-        if step != "take":
-            queue.push(step, Entry("frame", time=number))
-            pushed[step].append(number)
-            continue
-        batch = queue.take(most)
-        assert len({stream for stream, _ in batch}) == len(batch) <= most
-        for stream, entry in batch:
-            taken[stream].append(entry.time)
-        for stream in range(4):
-            served = stream in dict(batch)
-            ages[stream] = 0 if served or len(taken[stream]) == len(pushed[stream]) else ages[stream] + 1
-        assert max(ages) < -(-4 // most) + 1, "every stream has its turn within a round"
-    assert all(ours == all_of[: len(ours)] for ours, all_of in zip(taken, pushed, strict=True))
 
 
 def test_results_go_to_a_function(stub_model):

@@ -16,8 +16,8 @@ from ongebd.errors import ConfigError
 from ongebd.watch import Clip, ClipLength, Found, Onset, Watcher
 from ongebd.watch import watcher as room
 from ongebd.watch.records import Filmed, Footage
-from ongebd.watch.sinks import ClipSink, CommandSink
-from ongebd.watch.sinks.folder import CappedFolder
+from ongebd.watch.sinks.command import CommandSink
+from ongebd.watch.sinks.folder import CappedFolder, ClipSink
 from waiting import NEVER, until
 
 from .conftest import QUICK, answering, everything, feeding

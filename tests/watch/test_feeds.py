@@ -75,22 +75,6 @@ def test_a_frozen_feed_is_stalled_and_then_given_up_for_a_new_connection(light_m
     assert any(state == "reconnecting" and "no data for 1 s" in why for state, why in reasons)
 
 
-def test_a_short_freeze_is_a_stall_and_no_more(light_model, free_port):
-    patience = replace(QUICK, stall_after=0.4)
-    with (
-        feeding(free_port) as feed,
-        Watcher([f"cam={feed.url}"], model=light_model, patience=patience) as watcher,
-    ):
-        stream = watcher.streams["cam"]
-        until(lambda: stream.status().frames > 20)
-        told = watcher.hub.subscribe(StateChanged)
-        feed.process.send_signal(signal.SIGSTOP)
-        until(lambda: stream.status().state == "stalled")
-        feed.process.send_signal(signal.SIGCONT)
-        until(lambda: stream.status().state == "live")
-        assert set(changes(everything(told))) == {("stalled", 0), ("live", 0)}
-
-
 class SlowPictures(Pictures):
     def embed(self, frames):
         time.sleep(0.02)

@@ -23,15 +23,6 @@ def test_each_subscriber_gets_the_kinds_that_it_asked_for_in_order():
     assert [some.get(0).wall, some.get(0)] == [2.0, None]
 
 
-def test_a_full_subscription_drops_the_oldest_counts_it_and_holds_up_nobody():
-    hub = Hub()
-    slow, quick = hub.subscribe(limit=3), hub.subscribe(limit=100)
-    for number in range(50):
-        hub.publish(retuned(number))
-    assert [slow.get(0).wall for _ in range(3)] == [47.0, 48.0, 49.0]
-    assert (slow.lost, quick.lost) == (47, 0)
-
-
 def test_a_subscription_notices_each_record_that_is_dropped_and_no_other():
     hub, dropped = Hub(), []
 

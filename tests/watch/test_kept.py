@@ -14,8 +14,7 @@ import pytest
 from ongebd.errors import OngebdError
 from ongebd.watch import Clip, Patience
 from ongebd.watch.history import Best, History
-from ongebd.watch.sinks import KeptIncidents
-from ongebd.watch.sinks.kept import FILE
+from ongebd.watch.sinks.kept import FILE, KeptIncidents
 from waiting import until
 
 from .conftest import sink_watcher

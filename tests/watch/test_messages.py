@@ -16,7 +16,9 @@ import pytest
 
 from ongebd.errors import ConfigError
 from ongebd.watch import Digest, Incident, Patience, StateChanged
-from ongebd.watch.sinks import MqttSink, NotifySink, WebhookSink
+from ongebd.watch.sinks.mqtt import MqttSink
+from ongebd.watch.sinks.notify import NotifySink
+from ongebd.watch.sinks.webhook import WebhookSink
 from waiting import until
 
 from .conftest import sink_watcher

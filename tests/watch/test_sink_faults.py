@@ -12,7 +12,11 @@ from ongebd.output.jsonl import JsonlWriter
 from ongebd.types import Boundary
 from ongebd.watch import Found, Onset, Patience
 from ongebd.watch.records import Footage, Incident
-from ongebd.watch.sinks import ClipSink, CommandSink, LineSink, PictureSink, RecordSink, WebhookSink
+from ongebd.watch.sinks.command import CommandSink
+from ongebd.watch.sinks.folder import ClipSink, PictureSink
+from ongebd.watch.sinks.jsonl import RecordSink
+from ongebd.watch.sinks.lines import LineSink
+from ongebd.watch.sinks.webhook import WebhookSink
 from waiting import until
 
 from .conftest import answering, sink_watcher

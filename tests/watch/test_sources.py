@@ -86,11 +86,3 @@ def test_delays_double_up_to_the_longest_and_are_spread(attempt):
     patience = Patience(first_delay=1, longest_delay=60)
     longest = min(60, 2.0 ** min(attempt - 1, 32))
     assert longest / 2 <= patience.delay(attempt) <= longest
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"open_timeout": 0}, {"stall_after": -1}, {"retries": -1}, {"first_delay": 1e9}]
-)
-def test_patience_without_sense_is_refused(wrong):
-    with pytest.raises(ConfigError, match=next(iter(wrong))):
-        Patience(**wrong)

@@ -164,7 +164,6 @@ def test_the_page_is_served_while_it_watches_and_ends_with_it(free_port, tmp_pat
 @pytest.mark.parametrize(
     ("module", "arguments"),
     [
-        ("PIL", ["--thumbnails", "pictures"]),
         ("httpx", ["--webhook", "http://127.0.0.1:9/"]),
         ("apprise", ["--notify", "ntfy://127.0.0.1/topic"]),
         ("paho", ["--mqtt", "mqtt://127.0.0.1"]),
@@ -184,6 +183,6 @@ def test_what_needs_the_extra_says_so_in_a_line(module, arguments, capfd, monkey
 
 
 def test_lines_and_records_need_no_extra(clip, tmp_path, monkeypatch):
-    for module in ("PIL", "PIL.Image", "httpx", "uvicorn", "starlette", "prometheus_client"):
+    for module in ("httpx", "uvicorn", "starlette", "prometheus_client"):
         monkeypatch.setitem(sys.modules, module, None)
     assert main(["watch", str(clip), "-m", "window-mean", "--jsonl", str(tmp_path / "seen.jsonl")]) == 0

@@ -371,31 +371,6 @@ def test_a_look_ahead_is_told_late_but_at_its_own_time(make_scene):
     assert [point.wall for point in points] == sorted(point.wall for point in points)
 
 
-def test_several_sources_do_not_disturb_each_other(light_model):
-    scripts = {
-        "a": made_frames([n // 30 for n in range(150)]),
-        "b": made_frames([0] * 150),
-        "c": made_frames([n // 50 for n in range(150)]),
-    }
-
-    def opener(source, _stop):
-        return MadeReader(scripts[source.key], duration=1.0, broken=None)
-
-    watcher = Watcher(
-        [f"{key}=http://made/{key}.mp4" for key in scripts],
-        model=light_model,
-        opener=opener,
-        max_pending=1000,
-    )
-    with watcher.hub.subscribe(Point, limit=10_000) as told, watcher:
-        assert watcher.join(60)
-        points = everything(told)
-    for key, frames in scripts.items():
-        alone = light_model.stream()
-        wanted = [numbers(alone.update(frame.rgb, frame.time)) for frame in frames]
-        assert [numbers(point) for point in points if point.stream == key] == wanted
-
-
 def test_frames_without_an_outcome_are_counted_and_the_stream_goes_on(light_model):
     frames = made_frames([0] * 30)
     broken = replace(frames[10], rgb=np.zeros((6, 8, 3), np.uint8))

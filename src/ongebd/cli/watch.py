@@ -27,20 +27,14 @@ from ongebd.errors import ConfigError, OngebdError, uninterrupted
 from ongebd.output import protect_sources
 from ongebd.watch import Alerts, Camera, ClipLength, HubSink, Patience, Watcher
 from ongebd.watch.cameras import read_cameras
-from ongebd.watch.sinks import (
-    ClipSink,
-    CommandSink,
-    KeptIncidents,
-    LineSink,
-    MqttSink,
-    NotifySink,
-    PictureSink,
-    RecordSink,
-    WarningSink,
-    WebhookSink,
-)
-from ongebd.watch.sinks.folder import check_folder
-from ongebd.watch.sinks.jsonl import check_recordable
+from ongebd.watch.sinks.command import CommandSink
+from ongebd.watch.sinks.folder import ClipSink, PictureSink, check_folder
+from ongebd.watch.sinks.jsonl import RecordSink, check_recordable
+from ongebd.watch.sinks.kept import KeptIncidents
+from ongebd.watch.sinks.lines import LineSink, WarningSink
+from ongebd.watch.sinks.mqtt import MqttSink
+from ongebd.watch.sinks.notify import NotifySink
+from ongebd.watch.sinks.webhook import WebhookSink
 from ongebd.watch.sources import is_source, sources_of
 
 PORT = 8765

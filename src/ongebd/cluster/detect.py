@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -16,6 +15,7 @@ from ongebd.cluster.manifest import Entry, Manifest
 from ongebd.cluster.worker import Answer, Video, Work, answers
 from ongebd.common.text import is_unique, public_name
 from ongebd.common.writing import write_whole
+from ongebd.data.files import sha256
 from ongebd.detector import Model, load
 from ongebd.errors import ClusterError, OngebdError
 from ongebd.features import Failure
@@ -124,7 +124,7 @@ def jobs_of(
     known = Manifest(out).read()
     folder = Path(task.model.partition(":")[2] or task.model)
     files = sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
-    same = _digest({"weights": {path.name: _sha256(path.read_bytes()) for path in files}, **asdict(task)})
+    same = _digest({"weights": {path.name: sha256(path.read_bytes()) for path in files}, **asdict(task)})
     jobs = []
     for source, stem in zip(sources, stems, strict=True):
         key = _digest({"task": same, "source": source, "file": _file(source)})
@@ -176,7 +176,7 @@ def _kept(job: Job, answer: Answer, out: Path, manifest: Manifest) -> Found:
         path = out / f"{job.stem}.{format_}"
         with writing(path), write_whole(path) as part:
             part.write_bytes(data)
-    hashes = {format_: _sha256(data) for format_, data in found.files.items()}
+    hashes = {format_: sha256(data) for format_, data in found.files.items()}
     entry = Entry.of(job.stem, found.source, found.failed, answer.attempts, answer.trace)
     manifest.add(replace(entry, key=job.key, files=hashes))
     return found
@@ -186,7 +186,7 @@ def _whole(entry: Entry, out: Path) -> bool:
     """Whether a video's files hold what was written."""
     try:
         return bool(entry.files) and all(
-            _sha256((out / f"{entry.id}.{format_}").read_bytes()) == known
+            sha256((out / f"{entry.id}.{format_}").read_bytes()) == known
             for format_, known in entry.files.items()
         )
     except OSError:
@@ -203,8 +203,4 @@ def _file(source: str) -> tuple[int, int] | None:
 
 
 def _digest(value: dict[str, Any]) -> str:
-    return _sha256(json.dumps(value, sort_keys=True).encode())
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+    return sha256(json.dumps(value, sort_keys=True).encode())

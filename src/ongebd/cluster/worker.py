@@ -22,6 +22,7 @@ from ongebd.features import Failure
 MOST = 3
 """Attempts at a video whose worker dies."""
 
+_DIED = f"its worker died {MOST} times: out of memory, or a decoder crash; try it without --cluster"
 _AHEAD = 16  # videos per worker that may be finished before it is their turn
 
 
@@ -66,13 +67,6 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
-    """The worker's machine can't do the work at all, for this reason: the job ends."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Setup:
     """What every worker needs.
 
@@ -89,12 +83,12 @@ class Setup:
     threads: int = 1
 
 
-def work_on(setup: Setup, videos: Sequence[Video]) -> list[Answer] | Unfit:
-    """Work on some videos; runs in a worker."""
+def work_on(setup: Setup, videos: Sequence[Video]) -> list[Answer] | str:
+    """Work on some videos, in a worker; a text says why this machine can't do the work at all."""
     try:
         work = _ready(setup)
     except OngebdError as problem:
-        return Unfit(f"{socket.gethostname()} can't do the work: {problem}")
+        return f"{socket.gethostname()} can't do the work: {problem}"
     with ThreadPoolExecutor(setup.threads) as threads:
         return list(threads.map(partial(_answer, work), videos))
 
@@ -165,13 +159,13 @@ def answers(
             (reference,), _ = ray.wait(list(running), num_returns=1)
             some = running.pop(reference)
             try:
-                result: list[Answer] | Unfit = ray.get(reference)
+                result: list[Answer] | str = ray.get(reference)
             except (WorkerCrashedError, NodeDiedError, OutOfMemoryError):
                 todo.extendleft([video] for video in reversed(some) if attempts[video.number] < MOST)
                 some = [video for video in some if attempts[video.number] >= MOST]
-                result = [Answer(_died(video)) for video in some]
-            if isinstance(result, Unfit):
-                raise ClusterError(result.reason)
+                result = [Answer(Failure.of(video.id, video.source, _DIED)) for video in some]
+            if isinstance(result, str):
+                raise ClusterError(result)
             for video, answer in zip(some, result, strict=True):
                 finished[video.number] = replace(answer, attempts=attempts[video.number])
             while due in finished:
@@ -185,8 +179,3 @@ def answers(
     finally:
         for reference in running:
             ray.cancel(reference, force=True)
-
-
-def _died(video: Video) -> Failure:
-    reason = f"its worker died {MOST} times: out of memory, or a decoder crash; try it without --cluster"
-    return Failure.of(video.id, video.source, reason)

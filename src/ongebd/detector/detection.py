@@ -89,8 +89,14 @@ class Detection:
         Raises:
             ConfigError: One is unknown or out of range.
         """
+        try:
+            asked = Selection(**wanted)
+        except TypeError as problem:
+            known = "min_length, max_per_minute, chapters"
+            name = str(problem).rpartition(" ")[2]
+            raise ConfigError(f"unknown setting {name}; choose from {known}") from None
         found = self.found or self.boundaries
-        chosen = selected(found, self.start, self.duration, asked_selection(wanted))
+        chosen = selected(found, self.start, self.duration, asked)
         return replace(self, boundaries=chosen, found=found)
 
     def keyframes(self, max: int | None = None) -> Iterator[tuple[Segment, ImageU8]]:  # noqa: A002
@@ -117,12 +123,3 @@ class Detection:
         if max is not None and Selection(chapters=max).chapters and len(segments) > max:
             segments = replace(self, found=self.boundaries).selected(chapters=max).segments
         return keyframes(self._reader, segments)
-
-
-def asked_selection(wanted: dict[str, Any]) -> Selection:
-    """A selection from settings by name; ConfigError for an unknown one."""
-    try:
-        return Selection(**wanted)
-    except TypeError as problem:
-        known = "min_length, max_per_minute, chapters"
-        raise ConfigError(f"unknown setting {str(problem).rpartition(' ')[2]}; choose from {known}") from None

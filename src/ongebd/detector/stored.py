@@ -8,19 +8,20 @@ rounding, under 1e-5.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ongebd.backbones import Backbone
+from ongebd.data.labelled import LabelledVideo
 from ongebd.data.windows import stretches
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.detector import OnlineDetector
 from ongebd.detector.model import Model
 from ongebd.detector.models import load
 from ongebd.errors import ConfigError
-from ongebd.features.store import FeatureStore
+from ongebd.features.store import FeatureStore, StoredVideo
 from ongebd.types import Boundary, Decision, Feature
 
 _LONGEST = 8192  # frames that a network takes in one call; a longer stretch goes frame by frame
@@ -50,24 +51,8 @@ def check_rate(store: FeatureStore, model: Model, settings: StreamConfig) -> Non
         )
 
 
-class Stored(Protocol):
-    """A `StoredVideo`, or a part of one."""
-
-    @property
-    def features(self) -> npt.NDArray[np.float16]:
-        """(T, D)."""
-
-    @property
-    def times(self) -> npt.NDArray[np.float64]:
-        """Seconds, (T,)."""
-
-    @property
-    def epochs(self) -> npt.NDArray[np.int32]:
-        """How often the clock had broken before each frame, (T,)."""
-
-
 def detect_stored(
-    video: Stored, model: Model, settings: StreamConfig
+    video: StoredVideo | LabelledVideo, model: Model, settings: StreamConfig
 ) -> tuple[list[Boundary], list[Decision]]:
     """The boundaries of one video, in the order in which they are decided, and the decisions on its frames.
 

@@ -64,8 +64,8 @@ class StoredVideo:
 class FeatureStore:
     """The features of many videos, by id. Use `create` or `open`.
 
-    Any number of processes can read, also while one writes; `refresh` shows what was added since. A store can
-    be sent to another process (pickled), which opens the folder there. Only one thread may write.
+    Any number of processes can read, also while one writes. A store can be sent to another process (pickled),
+    which opens the folder there. Only one thread may write.
 
     Attributes:
         path: The folder.
@@ -180,10 +180,6 @@ class FeatureStore:
             record.duration,
             record.source,
         )
-
-    def refresh(self) -> None:
-        """See what another process has added."""
-        self._index.read()
 
     def add(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from ongebd.errors import MissingExtraError
+from ongebd.errors import import_extra
 from ongebd.watch.records import STATES
 from ongebd.watch.sink import HubSink
 from ongebd.watch.stream import LAG_BUCKETS, WatchedStream
@@ -21,11 +21,9 @@ def metrics_text(streams: Iterable[WatchedStream], sinks: Iterable[HubSink]) -> 
     Raises:
         MissingExtraError: `prometheus_client` is not installed.
     """
-    try:
-        from prometheus_client import generate_latest
-        from prometheus_client.registry import Collector
-    except ModuleNotFoundError as problem:
-        raise MissingExtraError.of("prometheus_client", "live") from problem
+    import_extra("prometheus_client", "live")
+    from prometheus_client import generate_latest
+    from prometheus_client.registry import Collector
 
     class Counters(Collector):
         def collect(self) -> Iterator[Metric]:

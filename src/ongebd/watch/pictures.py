@@ -1,8 +1,7 @@
-"""The pictures of a stream's news: as JPEG, and the best one of an incident."""
+"""The best picture of an incident."""
 
 from __future__ import annotations
 
-import io
 from collections import deque
 from math import inf
 
@@ -17,15 +16,6 @@ _STEP = 0.15
 """Seconds between two pictures that are compared."""
 _BEFORE = 1.5
 """How many seconds before its start an incident's pictures are compared with."""
-
-
-def jpeg(picture: ImageU8) -> bytes:
-    """A picture as a JPEG file."""
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, "JPEG", quality=82)
-    return buffer.getvalue()
 
 
 def look_of(rgb: ImageU8) -> ImageU8:

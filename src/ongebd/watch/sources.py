@@ -124,7 +124,8 @@ def sources_of(given: Sequence[str | Camera]) -> list[WatchedSource]:
     for number, one in enumerate(given, 1):
         camera = None if isinstance(one, str) else one
         name, source = _split(one) if isinstance(one, str) else (one.name, one.source)
-        key = _key(name or _stem(source)) or f"cam{number}"
+        words = _NOT_IN_KEYS.sub("-", (name or _stem(source)).lower()).strip("-")
+        key = words[:_LONGEST_KEY].strip("-") or f"cam{number}"
         if key in sources:
             if name is not None:
                 raise ConfigError(f"two sources are named {printable(name)}; give each its own name")
@@ -155,11 +156,6 @@ def is_live(source: str, duration: float | None) -> bool:
     return plain_url(source).partition("://")[0].lower() in _ALWAYS_LIVE or duration is None
 
 
-def may_come_back(source: str) -> bool:
-    """Whether to try again when a source could not be opened."""
-    return kind_of(source) in ("camera", "url")
-
-
 def _split(text: str) -> tuple[str | None, str]:
     named = _NAMED.fullmatch(text)
     if named is None or (not is_url(named[2]) and status_of(text) is not None):
@@ -172,7 +168,3 @@ def _stem(source: str) -> str:
     if kind_of(source) == "camera" or is_url(source):
         return ""
     return "stdin" if source == "-" else Path(os.fspath(source)).stem
-
-
-def _key(name: str) -> str:
-    return _NOT_IN_KEYS.sub("-", name.lower()).strip("-")[:_LONGEST_KEY].strip("-")

@@ -15,6 +15,7 @@ from ongebd.common.text import public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.config import sensitivity_of
 from ongebd.detector.judge import OBD
+from ongebd.detector.trace import jpeg
 from ongebd.errors import ConfigError, a_number
 from ongebd.pool import PoolResult, PoolStream
 from ongebd.types import Boundary, Decision, Frame, ImageU8
@@ -24,7 +25,7 @@ from ongebd.watch.history import Best, History
 from ongebd.watch.hub import Hub
 from ongebd.watch.incidents import Incidents
 from ongebd.watch.masks import Masks
-from ongebd.watch.pictures import Album, jpeg, look_of
+from ongebd.watch.pictures import Album, look_of
 from ongebd.watch.records import (
     Clip,
     Digest,

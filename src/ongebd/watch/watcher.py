@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from importlib.util import find_spec
 from math import inf
 from typing import Self
 
@@ -16,7 +15,7 @@ from ongebd.common import MAX_PIXELS
 from ongebd.common.text import printable, public_name
 from ongebd.detector import StreamConfig
 from ongebd.detector.models import DEFAULT_MODEL, Model
-from ongebd.errors import MissingExtraError, SourceError
+from ongebd.errors import SourceError
 from ongebd.pool import PoolResult, StreamPool
 from ongebd.types import Frame
 from ongebd.video import VideoReader
@@ -37,7 +36,6 @@ from ongebd.watch.sources import (
     Patience,
     WatchedSource,
     is_live,
-    may_come_back,
     sources_of,
 )
 from ongebd.watch.stream import THUMBNAIL_SIDE, WatchedStream
@@ -83,7 +81,6 @@ class Watcher:
 
     Raises:
         ConfigError: A setting is out of range, or two sources have the same name.
-        MissingExtraError: Pictures are wanted, but Pillow is not installed.
     """
 
     def __init__(
@@ -110,8 +107,6 @@ class Watcher:
         self._source_fps = config.fps if source_fps is None and config is not None else source_fps
         if self._source_fps is not None:
             exact_rate(self._source_fps, "source_fps")
-        if thumbnails and find_spec("PIL") is None:
-            raise MissingExtraError.of("pillow", "live")
         self.hub, self.footage = Hub(), Hub()
         self.clock, self.clips = clock or Clock(), clips
         self._patience, self._thumbnails = patience or Patience(), thumbnails
@@ -301,7 +296,7 @@ class Watcher:
                         stream.warn(_warnings(reader))
                 broken = reader.broken or reader.cut_off
         except SourceError as problem:
-            final = not (may_come_back(source.source) and (live or not opened))
+            final = kind_of(source.source) not in ("camera", "url") or (opened and not live)
             return "failed" if final else None, printable(str(problem)), had_frames
         reason = printable(public_name(broken or ("the source ended" if live else "the source has ended")))
         return None if live else "failed" if broken else "ended", reason, had_frames

@@ -9,7 +9,7 @@ import pytest
 
 from ongebd.watch.history import Best
 from ongebd.watch.server import serve
-from ongebd.watch.sinks import KeptIncidents
+from ongebd.watch.sinks.kept import KeptIncidents
 from waiting import until
 
 from .conftest import PATIENCE

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from ongebd.watch.server import serve
-from ongebd.watch.sinks import KeptIncidents
+from ongebd.watch.sinks.kept import KeptIncidents
 from waiting import until
 
 from ..conftest import FixedClock

@@ -14,11 +14,10 @@ False
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 from ongebd.detector.models import Model
-from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.errors import ConfigError, import_extra
 from ongebd.pool.runtime.base import Finish, Outcome, Runtime, StreamSlot, Work
 from ongebd.pool.runtime.cpu import CpuRuntime
 
@@ -43,8 +42,7 @@ def open_runtime(model: Model, device: str = "cpu", precision: str | None = None
         if precision not in (None, "float32"):
             raise ConfigError(f"on the CPU a stream computes in float32, not in {precision}")
         return CpuRuntime(model, **options)
-    if find_spec("torch") is None:
-        raise MissingExtraError.of("torch", "train")
+    import_extra("torch", "train")
     from ongebd.pool.gpu import GpuRuntime
 
     return GpuRuntime(model, device=device, precision=precision or "float16", **options)

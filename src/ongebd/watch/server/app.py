@@ -30,8 +30,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ongebd.detector.trace import jpeg
 from ongebd.errors import OngebdError
-from ongebd.watch.pictures import jpeg
 from ongebd.watch.server import limits
 from ongebd.watch.server.access import PAGE, SESSION_SECONDS, Access, client_address
 from ongebd.watch.server.feed import Feed, shown

@@ -58,17 +58,13 @@ class Feed:
 
     def overview(self) -> dict[str, Any]:
         """The streams and their status, and the newest batch's number."""
-        streams = [
-            {"key": key, "name": stream.name, "masks": stream.masks.polygons, "outputs": self._outputs(key)}
-            | _status(stream.status())
-            for key, stream in self._watcher.streams.items()
-        ]
+        streams = []
+        for key, stream in self._watcher.streams.items():
+            sinks = {one.name for one in self._watcher.sinks if one.cameras is None or key in one.cameras}
+            about = {"key": key, "name": stream.name, "masks": stream.masks.polygons}
+            about["outputs"] = sorted(sinks.intersection(OUTPUTS))
+            streams.append(about | _status(stream.status()))
         return {"run": self.run, "q": self._number, "now": self._now(), "streams": streams}
-
-    def _outputs(self, key: str) -> list[str]:
-        """What tells people of a stream's incidents."""
-        sinks = (one for one in self._watcher.sinks if one.cameras is None or key in one.cameras)
-        return sorted({one.name for one in sinks if one.name in OUTPUTS})
 
     async def follow(self, after: int) -> AsyncIterator[bytes]:
         """Server-sent events of the batches after a number, until the feed is closed."""

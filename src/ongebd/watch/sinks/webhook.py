@@ -7,7 +7,7 @@ from typing import get_args
 
 from ongebd import __version__
 from ongebd.common.text import public_name
-from ongebd.errors import ConfigError, MissingExtraError, OngebdError
+from ongebd.errors import ConfigError, OngebdError, import_extra
 from ongebd.watch.records import Told, record_line
 from ongebd.watch.sink import Complain, HubSink, may_pass
 from ongebd.watch.watcher import Watcher
@@ -31,11 +31,8 @@ class WebhookSink(HubSink):
     """
 
     def __init__(self, url: str, watcher: Watcher, complain: Complain) -> None:
-        try:
-            import httpx
-        except ModuleNotFoundError as problem:
-            raise MissingExtraError.of("httpx", "live") from problem
-        self._httpx, self._name = httpx, public_name(url)
+        self._httpx = httpx = import_extra("httpx", "live")
+        self._name = public_name(url)
         try:
             self._url = httpx.URL(url)
         except (httpx.InvalidURL, ValueError):
