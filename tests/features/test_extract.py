@@ -239,7 +239,7 @@ def test_stopping_early_keeps_finished_videos_and_leaves_no_thread(
 
 def test_features_of_another_backbone_are_refused(tmp_path: Path, backbone: object) -> None:
     store = FeatureStore.create(tmp_path / "s", backbone="another@2", dim=48, fps=24)
-    with pytest.raises(ConfigError, match="holds features of another@2, not of mean-colours@1"):
+    with pytest.raises(ConfigError, match="has features of another@2, not of mean-colours@1"):
         run([], store, backbone)
 
 
