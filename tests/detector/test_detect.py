@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import pairwise, zip_longest
 from pathlib import Path
 
-import av
 import numpy as np
 import pytest
 
@@ -149,16 +148,6 @@ def test_a_short_video_gives_a_short_result(tmp_path, make_video, make_numbered,
 def test_one_frame_with_the_real_model(tmp_path, make_video, make_scene):
     detection = ongebd.detect(make_video(tmp_path / "one.mp4", [make_scene(1, 64, 48)]))
     assert (len(detection.decisions), detection.boundaries) == (1, [])
-
-
-def test_a_video_without_frames_gives_an_empty_result(tmp_path):
-    path = tmp_path / "none.avi"
-    with av.open(str(path), "w") as out:
-        stream = out.add_stream("mpeg4", rate=25)
-        stream.width, stream.height, stream.pix_fmt = 96, 64, "yuv420p"
-        out.start_encoding()
-    detection = ongebd.detect(path)
-    assert (detection.boundaries, detection.decisions, detection.duration) == ([], [], 0.0)
 
 
 def test_a_broken_feature_of_a_file_names_the_frame_and_ends_all_threads(film, stub_model):

@@ -121,17 +121,6 @@ def test_equal_times_are_not_a_step_back(detector):
     assert again.ready
 
 
-def test_interleaved_streams_of_one_model_do_not_influence_each_other(stub_model):
-    features = wander(120, seed=1), wander(120, seed=2)
-    alone = [run(stub_model.stream(), f)[0] for f in features]
-    pair = [stub_model.stream(), stub_model.stream()]
-    mixed: list[list[ongebd.Decision]] = [[], []]
-    for n in range(120):
-        for k in (0, 1):
-            mixed[k].append(pair[k].update_feature(features[k][n], Fraction(n, 24)))
-    assert mixed == alone
-
-
 def test_a_stream_that_never_ends_stays_flat_and_forgets(detector):
     old, steps = detector(), 20_000
     features = wander(steps, changes=400)

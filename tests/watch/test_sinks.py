@@ -324,16 +324,6 @@ def test_an_error_is_told_once_and_so_is_its_end_and_a_new_one_not_within_a_minu
 # Web hooks.
 
 
-def test_a_web_hook_gets_each_record_once_in_order(watcher, complaints):
-    pytest.importorskip("httpx")
-    records = (onset(), found(), StateChanged("cam", "live", WALL, 0, ""), clip())
-    with answering() as (url, got):
-        play(WebhookSink(url, watcher, complaints.append), watcher, *records)
-    assert [one["type"] for one in got] == ["onset", "boundary", "state", "clip"]
-    assert got[1]["time"] == 3.25
-    assert complaints == []
-
-
 def test_a_web_hook_is_tried_again_after_a_passing_error_and_not_after_a_refusal(
     watcher, complaints, monkeypatch
 ):

@@ -72,7 +72,8 @@ class EfficientNetLite0(nn.Module):
 
     def __init__(self, model: onnx.ModelProto | None = None) -> None:
         super().__init__()
-        graph = (model or _packaged()).graph
+        packaged = files("ongebd.backbones") / "weights" / "efficientnet_lite0.onnx"
+        graph = (model or onnx.load_model_from_string(packaged.read_bytes())).graph
         weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self.convolutions: list[PaddedConvolution] = []
         self.steps: list[Convolution] = []  # one for each of them
@@ -137,11 +138,6 @@ def clipped_at_six(conv: PaddedConvolution, x: Tensor) -> Tensor:
     """A convolution, its result clipped to [0, 6]."""
     y: Tensor = conv(x)
     return y.clamp(0, 6)
-
-
-def _packaged() -> onnx.ModelProto:
-    content = (files("ongebd.backbones") / "weights" / "efficientnet_lite0.onnx").read_bytes()
-    return onnx.load_model_from_string(content)
 
 
 def _convolution(node: onnx.NodeProto, weights: dict[str, np.ndarray[Any, Any]]) -> PaddedConvolution:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ongebd.backbones.base import Backbone
 from ongebd.backbones.onnx_backbone import OnnxBackbone, WholePicture
-from ongebd.errors import ConfigError, MissingExtraError
+from ongebd.errors import ConfigError, import_extra
 
 if TYPE_CHECKING:
     from ongebd.backbones.torch_backbone import Precision
@@ -82,8 +81,7 @@ def get(
 
 def _make(name: str, threads: int, weights: Path | None, device: str, precision: Precision) -> Backbone:
     if name in _TORCH:
-        if importlib.util.find_spec("torch") is None:
-            raise MissingExtraError.of("torch", "train")
+        import_extra("torch", "train")
         from ongebd.backbones.resnet50 import resnet50
 
         return resnet50(name, weights, device, precision, threads)
