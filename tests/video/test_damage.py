@@ -12,7 +12,7 @@ import pytest
 from av.video.frame import VideoFrame
 
 from ongebd.errors import SourceError
-from ongebd.video import VideoReader
+from ongebd.video import VideoReader, reader
 from ongebd.video.picture import UPRIGHT, Damage, RgbMaker, changed
 
 COUNT = 60
@@ -47,9 +47,11 @@ def cut(path, end: float) -> None:
         ("mkv", "libx264", None),  # Matroska holds no frame count, and its demuxer doesn't say what it skips
     ],
 )
+@pytest.mark.parametrize("large", [0, reader.LARGE])
 def test_frames_after_a_corrupt_middle_are_read_and_the_loss_is_reported(
-    tmp_path, make_video, read, pictures, ending, codec, told
+    tmp_path, make_video, read, pictures, ending, codec, told, large, monkeypatch
 ):
+    monkeypatch.setattr(reader, "LARGE", large)  # 0: several threads decode
     path = make_video(tmp_path / f"middle.{ending}", pictures, codec=codec, options={"g": "12"})
     scramble(path, 0.4, 0.5)
     video, frames = read(path)

@@ -47,6 +47,8 @@ from ongebd.video.timing import DEFAULT_RATE, Clock, Sampler, Tick, exact_rate
 _OF_33_BITS = ("mpegts", "mpeg", "hls", "rtsp", "rtp", "sdp")
 """Containers and protocols whose timestamps start again at 0 after 26.5 hours."""
 
+LARGE = 1280 * 720
+"""Pixels of a picture above which several threads decode a file."""
 _GRACE = 0.5
 """Seconds by which no frame may come longer than no byte, so that silence is told as silence."""
 _JOINED = 3
@@ -215,9 +217,10 @@ class VideoReader:
             self.close()
         self._container, self._stream, self._is_open = container, stream, True
         self._timed = has_timestamps(container) and self._still < 0
-        # Frame threads would hold back frames, and compete with the model for the cores.
-        stream.thread_type = ThreadType.SLICE
-        stream.codec_context.thread_count = max(1, (os.cpu_count() or 1) - 1)
+        # Frame threads hold back frames, and compete with the model for the cores: large files need them.
+        large = stream.width * stream.height > LARGE and self._kind == "file" and self._keep is None
+        stream.thread_type = ThreadType.FRAME if large else ThreadType.SLICE
+        stream.codec_context.thread_count = 3 if large else max(1, (os.cpu_count() or 1) - 1)
         self._decoder = stream.codec_context
         self._codec: str = self._decoder.name
         self._began = self.duration
