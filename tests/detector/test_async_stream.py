@@ -243,7 +243,7 @@ def test_a_source_that_never_answers_can_be_cancelled(model, monkeypatch):
         (None, {"model": "nonsense"}, ConfigError, "unknown model"),
         (None, {"sensitivity": 2}, ConfigError, "sensitivity must be"),
         (None, {"nonsense": 2}, ConfigError, "nonsense"),
-        (None, {"device": "cuda"}, ConfigError, "a loaded model has its device"),
+        (None, {"device": "cuda"}, ConfigError, "a loaded model has a device already"),
     ],
 )
 def test_an_error_is_raised_where_the_boundaries_are_taken(film, model, source, options, error, message):

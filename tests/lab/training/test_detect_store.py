@@ -162,7 +162,7 @@ def test_what_does_not_fit_the_store_is_told_in_one_line(
     about.write_text(text)
     for name in ("immediate", "clock:2"):
         assert f"not at {BACKBONE}" in refusal(capsys, "--store", store, "-m", name, *out)
-    assert "add --out" in refusal(capsys, "--store", store, "-m", "window-mean")
+    assert "--store needs --out DIR" in refusal(capsys, "--store", store, "-m", "window-mean")
     assert "drop a source" in refusal(capsys, "v.mp4", *mean)
     assert "drop --plot" in refusal(capsys, *mean, "--plot")
     assert "drop what is for sources" in refusal(capsys, *mean, "--max-pixels", 100)

@@ -130,7 +130,7 @@ def test_the_training_folder_points_to_the_model_in_it(folder: Path) -> None:
 
 
 def test_an_unknown_name_lists_what_there_is() -> None:
-    with pytest.raises(ConfigError, match=r"window-mean.* and folders of trained models"):
+    with pytest.raises(ConfigError, match=r"give a trained model's folder, or one of clock.* window-mean"):
         ongebd.load("windowmean")
 
 
