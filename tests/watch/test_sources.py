@@ -86,3 +86,9 @@ def test_delays_double_up_to_the_longest_and_are_spread(attempt):
     patience = Patience(first_delay=1, longest_delay=60)
     longest = min(60, 2.0 ** min(attempt - 1, 32))
     assert longest / 2 <= patience.delay(attempt) <= longest
+
+
+@pytest.mark.parametrize("address", ["foo://camera/1", "rtsp://camera:port/1"])
+def test_an_address_that_can_never_work_is_refused_before_anything_starts(address):
+    with pytest.raises(ConfigError, match=r"^door: (unknown protocol|not a whole address)"):
+        sources_of([f"door={address}"])

@@ -15,9 +15,9 @@ from typing import Annotated
 
 from ongebd.common.settings import Range, check_fields
 from ongebd.common.text import printable, spoken_name
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, SourceError
 from ongebd.video import VideoReader
-from ongebd.video.access import plain_url
+from ongebd.video.access import options_for_url, plain_url
 from ongebd.video.source import is_url, kind_of, status_of
 from ongebd.watch.cameras import Camera
 
@@ -115,7 +115,7 @@ def sources_of(given: Sequence[str | Camera]) -> list[WatchedSource]:
         given: Files, URLs, `camera:N`, `-`, each of which may begin with `NAME=`; and cameras.
 
     Raises:
-        ConfigError: Two have the same name.
+        ConfigError: Two have the same name, or an address can never work.
 
     >>> [(one.key, one.name) for one in sources_of(["Front door=rtsp://me:secret@cam/1", "udp://:5000"])]
     [('front-door', 'Front door'), ('cam2', 'udp://:5000')]
@@ -133,6 +133,11 @@ def sources_of(given: Sequence[str | Camera]) -> list[WatchedSource]:
         shown = printable(name or spoken_name(source))
         if any(other.name == shown for other in sources.values()):  # what tells them apart is hidden
             shown = f"{shown} ({key})"
+        if is_url(source):
+            try:
+                options_for_url(source)
+            except SourceError as problem:
+                raise ConfigError(f"{shown}: {problem}") from None
         sources[key] = WatchedSource(key, shown, source, camera)
     return list(sources.values())
 
