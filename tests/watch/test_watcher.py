@@ -28,6 +28,7 @@ from ongebd.watch import (
     Warned,
     Watcher,
 )
+from ongebd.watch.stream import WatchedStream
 from waiting import NEVER, until
 
 from .conftest import QUICK, FixedClock, MadeReader, everything, made_frames, opens, our_threads
@@ -396,6 +397,25 @@ def test_what_no_source_is_to_blame_for_stops_the_watcher_and_is_raised(light_mo
 
     with watching(light_model, Faulty([])) as watcher, pytest.raises(RuntimeError, match="a fault of ours"):
         watcher.join(60)
+
+
+def test_a_fault_after_the_last_frame_was_read_stops_the_watcher_too(light_model, monkeypatch):
+    def faulty(*_):
+        raise ZeroDivisionError("a fault of ours")
+
+    monkeypatch.setattr(WatchedStream, "decided", faulty)
+    with (
+        watching(light_model, MadeReader(made_frames([0] * 9))) as watcher,
+        pytest.raises(RuntimeError, match="a fault of ours"),
+    ):
+        watcher.join(60)
+
+
+def test_a_clock_beyond_all_dates_harms_nothing(light_model):
+    frames = made_frames([0] * 30) + made_frames([1] * 30, start=10**17)
+    with watching(light_model, MadeReader(frames)) as watcher:
+        assert watcher.join(60)
+    assert watcher.streams["cam"].status().frames == 60
 
 
 def test_a_paced_file_takes_as_long_as_it_lasts(light_model):

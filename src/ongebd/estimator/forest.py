@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -105,7 +106,7 @@ class Forest:
     def load(cls, path: Path) -> Self:
         """Read what `save` wrote; nothing in the file is run."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with warnings.catch_warnings(action="ignore"), np.load(path, allow_pickle=False) as file:
                 names = [field.name for field in fields(cls)]
                 return cls(*(np.asarray(file[name], _FLOATS.get(name, np.int32)) for name in names))
         except ConfigError as problem:

@@ -29,6 +29,7 @@ REPEATS = 12
 """How often an hour the same is news."""
 Look = npt.NDArray[np.float32] | None
 """Where a picture changed: shape (D,), of length 1."""
+_LAST_MOMENT = 253_402_000_000.0  # in the year 9999
 _HOUR = 3600.0
 _STRONGER = 1.2
 _FREELY = 0.8
@@ -176,7 +177,7 @@ class Incidents:
             now.last, now.count = record, now.count + 1
             self._strengthen(now, record, record.time)
             return []
-        today = datetime.fromtimestamp(moment).date()
+        today = _local(moment).date()
         told = [] if today == self._day.date else self.digest(today)
         if now is None:
             return told
@@ -226,7 +227,7 @@ class Incidents:
         while self._seen and moment - self._seen[0].moment > max(_HOUR, 2 * alerts.cooldown):
             self._seen.popleft()
         hour = [one for one in self._seen if moment - one.moment <= _HOUR]
-        if not alerts.awake(datetime.fromtimestamp(now.moment)):
+        if not alerts.awake(_local(now.moment)):
             return "hours"
         same = [one for one in hour if _alike(one.look, now.look)]
         if alerts.quieten and len(same) >= REPEATS and peak <= _STRONGER * max(one.peak for one in same):
@@ -269,6 +270,11 @@ def _record(now: _Seen, state: Literal["started", "updated", "ended"]) -> Incide
 
 def _peak(one: Boundary | Onset) -> float:
     return one.score if isinstance(one, Onset) or one.peak is None else one.peak
+
+
+def _local(moment: float) -> datetime:
+    """The local time; a damaged file's clock may go beyond what dates can say."""
+    return datetime.fromtimestamp(min(moment, _LAST_MOMENT))
 
 
 def _alike(one: Look, other: Look) -> bool:

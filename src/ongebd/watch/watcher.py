@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from math import inf
 from typing import Self
@@ -168,6 +168,7 @@ class Watcher:
         while not (over := all(stream.over.is_set() for stream in self.streams.values())):
             if self._failure is not None or time.monotonic() >= until:
                 break
+            self._pool.wait(0)  # raises if the model broke
             time.sleep(_POLL)
         if self._failure is not None:
             raise RuntimeError(f"the watcher has stopped: {self._failure}") from self._failure
@@ -198,6 +199,8 @@ class Watcher:
             self._pool.close(drain=self._started and decided)
         except RuntimeError as problem:  # what broke the pool
             self._failure = self._failure or problem
+            with suppress(RuntimeError):
+                self._pool.close(drain=False)
         # Sinks that publish records themselves end first, so that the others still hear of the last ones.
         for publishes in (True, False) if self._started else ():
             left = countdown(_STOP_SECONDS, signals, before)
