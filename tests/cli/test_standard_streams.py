@@ -104,7 +104,7 @@ def test_an_mp4_with_its_index_at_the_end_is_refused_from_a_pipe(clip: Path, tmp
     done = shell('cat "$CLIP" | $O detect - --out "$DIR" -f jsonl,csv,vtt,png', clip, DIR=tmp_path / "out")
     assert done.returncode == 2
     assert done.stderr.startswith("ongebd: standard input: can't read it as a video")
-    assert "this kind of file can't be piped, or it is no video; give its name" in done.stderr
+    assert "this isn't a video, or its kind can't be piped; give its name" in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
 

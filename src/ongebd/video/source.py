@@ -69,7 +69,7 @@ _ALLOWED = {
     "url": "a web source reaches only its own server and public addresses; --private-network allows others",
 }
 _LACKING = {
-    "pipe": "this kind of file can't be piped, or it is no video; give its name, or pipe MPEG-TS or Matroska",
+    "pipe": "this isn't a video, or its kind can't be piped; give its name, or pipe MPEG-TS or Matroska",
     "url": "the server doesn't send a video, or its beginning is damaged; check the address",
 }
 
