@@ -121,11 +121,12 @@ class Watcher:
         self._started = self._stopped = False
         self._failure: BaseException | None = None
         self.sinks: list[HubSink] = []
+        self.streams: Mapping[str, WatchedStream] = {}
         self._pool = StreamPool(
             model, device=device, config=config, max_pending=max_pending, on_result=self._decided
         )
         self.model, self.config = self._pool.model, self._pool.config
-        self.streams: Mapping[str, WatchedStream] = {source.key: self._stream(source) for source in named}
+        self.streams = {source.key: self._stream(source) for source in named}
         for stream in self.streams.values():  # so that memory doesn't depend on how many there are
             stream.history.most_bytes //= len(self.streams)
         self._opener, self._realtime = opener or self._open, realtime
@@ -244,7 +245,8 @@ class Watcher:
         )
 
     def _decided(self, result: PoolResult) -> None:
-        self.streams[str(result.stream.name)].decided(result)
+        if (stream := self.streams.get(str(result.stream.name))) is not None:  # None: not set up yet
+            stream.decided(result)
 
     def _tick(self) -> None:
         while not self._stop.wait(_TICK):
