@@ -44,16 +44,17 @@ def features(seed: int, count: int, still: bool = False, trembles: float = 0.0) 
     return np.array(rows[:count], np.float32)
 
 
-NEARLY = 0.1
-"""Where sums are rounded in another way, a cue may cross a threshold that many trees share: seldom."""
+NEARLY, SELDOM = 0.02, 0.1
+"""If sums are rounded in another way, a cue may cross a threshold of a tree; seldom, one that many share."""
 
 
-def alike(ours, wanted) -> None:
-    """Two decisions: equal in everything but the scores, and those nearly."""
+def alike(ours, wanted) -> bool:
+    """Two decisions: equal in everything but the scores; whether those are `NEARLY` equal, as most are."""
     plain = ("index", "time", "is_boundary", "ready", "onset", "pending", "mean", "std", "threshold")
     assert [getattr(ours, name) for name in plain] == [getattr(wanted, name) for name in plain]
-    assert [ours.error, ours.z] == pytest.approx([wanted.error, wanted.z], abs=NEARLY)
+    assert [ours.error, ours.z] == pytest.approx([wanted.error, wanted.z], abs=SELDOM)
     assert ends(ours.boundary) == ends(wanted.boundary)
+    return wanted.error is None or abs(ours.error - wanted.error) <= NEARLY
 
 
 def ends(boundary):
@@ -121,7 +122,7 @@ def test_interleaved_streams_that_restart_are_what_each_is_alone(device):
     assert sum(rows[0].nbytes for rows in runtime.engine.state.rows) < 500_000
     queues = [list(enumerate(features(n + 10, 200, n == 2, trembles=0.2))) for n in range(3)]
     random = np.random.default_rng(1)
-    found, closed = 0, []
+    found, closed, near = 0, [], []
     while any(queues):
         batch = [(n, *queues[n].pop(0)) for n in random.permutation(3) if queues[n] and random.random() < 0.8]
         # The first stream's clock steps back; the second one begins a new epoch.
@@ -136,7 +137,7 @@ def test_interleaved_streams_that_restart_are_what_each_is_alone(device):
         ]
         for (n, _, feature), time, ours in zip(batch, times, runtime.begin(work)(), strict=True):
             wanted = alone[n].update_feature(feature, time)
-            alike(ours, wanted)
+            near.append(alike(ours, wanted))
             found += wanted.boundary is not None
             closed.append(known(alone[n]))
             assert known(slots[n]) == closed[-1]
@@ -148,6 +149,7 @@ def test_interleaved_streams_that_restart_are_what_each_is_alone(device):
         closed.append(known(detector))
         assert known(slot) == closed[-1]
     runtime.close()
+    assert np.mean(near) > 0.98
     assert sum(map(len, closed)) >= found >= 3
 
 

@@ -131,10 +131,10 @@ def frame_features(
     generator, or read it to the end, to end its threads.
 
     Args:
-        frames: Upright pictures of any size. At most 2 · `workers` + 2 batches are read ahead, or four times
-            as many with a glance.
+        frames: Upright pictures of any size. At most 2 · `workers` + 2 batches are read ahead; with a glance,
+            at most 4 · `workers` + 6.
         backbone: Any; all can be called from several threads.
-        workers: Calls of `embed` in parallel.
+        workers: Calls of `embed` in parallel; with a glance, half as many.
         batch: Frames in one call. 1 has the least delay and suits a CPU; a GPU wants more.
         wake: Ends the wait for a slow frame when this generator is closed or interrupted.
         glance: Of `OnlineDetector.glance`, for a batch of 1: where the network needn't look, the feature is
@@ -158,13 +158,13 @@ def frame_features(
             epoch = some[0].epoch
             yield some, (pool.submit(embed, some) if glance is None else glanced(glance, some[0]))
 
+    ahead = 2 * workers
     if glance is not None:  # most frames need no network, so decoding needs the cores more
         workers = (workers + 1) // 2
+        ahead = 8 * workers
     pool = ThreadPoolExecutor(workers, thread_name_prefix="ongebd-backbone")
     try:
-        with closing(
-            prefetch(begun(), ahead=2 * workers if glance is None else 8 * workers, wake=wake)
-        ) as in_work:
+        with closing(prefetch(begun(), ahead, wake=wake)) as in_work:
             for some, features in in_work:
                 if isinstance(features, Future):
                     yield from zip(some, features.result(), strict=True)

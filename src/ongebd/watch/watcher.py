@@ -200,7 +200,7 @@ class Watcher:
             self._pool.close(drain=self._started and decided)
         except RuntimeError as problem:  # what broke the pool
             self._failure = self._failure or problem
-            with suppress(RuntimeError):
+            with suppress(RuntimeError):  # the same again
                 self._pool.close(drain=False)
         # Sinks that publish records themselves end first, so that the others still hear of the last ones.
         for publishes in (True, False) if self._started else ():
@@ -245,7 +245,8 @@ class Watcher:
         )
 
     def _decided(self, result: PoolResult) -> None:
-        if (stream := self.streams.get(str(result.stream.name))) is not None:  # None: not set up yet
+        stream = self.streams.get(str(result.stream.name))
+        if stream is not None:  # it is None while a camera's own sensitivity is set, before all are here
             stream.decided(result)
 
     def _tick(self) -> None:
