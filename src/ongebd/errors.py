@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -175,6 +175,18 @@ def a_whole_number(name: str, value: Any) -> int:
 _short = Repr()
 _short.maxlevel = 3
 _short.maxstring = _short.maxother = 1000
+
+
+def meant(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """The name that a user may have meant; if none is near, all of them, or something else to say.
+
+    >>> meant("imediate", ["clock", "immediate"]), meant("x", ["clock", "immediate"])
+    ('did you mean immediate?', 'known are clock, immediate')
+    """
+    from difflib import get_close_matches  # here, because it is only for mistakes
+
+    near = get_close_matches(name, known := list(known), n=1)
+    return f"did you mean {near[0]}?" if near else otherwise or f"known are {', '.join(known)}"
 
 
 def shown(value: object) -> str:

@@ -78,7 +78,8 @@ def test_it_needs_no_extra():
         ("clock:-1", "period must be a number of seconds above 0"),
         ("window-mean:8", "window-mean takes no argument after the colon"),
         ("estimator", "estimator needs trained weights"),
-        ("magic", "unknown model 'magic'; give a trained model's folder, or one of clock"),
+        ("magic", "unknown model 'magic'; `ongebd models` lists them, or give a trained model's folder"),
+        ("imediate", "unknown model 'imediate'; did you mean immediate?"),
     ],
 )
 def test_a_mistake_is_one_line(name, message, capsys):

@@ -7,7 +7,7 @@ from math import cos, pi
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ongebd.common.settings import changed
-from ongebd.errors import ConfigError, import_extra, shown
+from ongebd.errors import ConfigError, import_extra, meant, shown
 
 if TYPE_CHECKING:
     from ongebd.baselines.network import OnlineNetwork
@@ -103,7 +103,7 @@ METHODS = {
 def find_method(name: str) -> Method:
     """A baseline by its name."""
     if name not in METHODS:
-        raise ConfigError(f"unknown baseline {shown(name)}; known are {', '.join(METHODS)}")
+        raise ConfigError(f"unknown baseline {shown(name)}; {meant(name, METHODS)}")
     return METHODS[name]
 
 

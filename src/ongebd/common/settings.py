@@ -7,13 +7,13 @@ dataclasses, and says what is wrong in one line.
 from __future__ import annotations
 
 import types
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from math import isfinite
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ongebd.errors import ConfigError, a_number, a_whole_number, shown
+from ongebd.errors import ConfigError, a_number, a_whole_number, meant, shown
 
 Settings = TypeVar("Settings", bound=Any)
 
@@ -57,13 +57,16 @@ def check_fields(settings: Any, where: str = "") -> None:
         object.__setattr__(settings, name, _checked(f"{where}{name}", getattr(settings, name), hint))
 
 
-def changed(settings: Settings, changes: Mapping[str, Any], where: str = "") -> Settings:
+def changed(
+    settings: Settings, changes: Mapping[str, Any], where: str = "", also: Iterable[str] = ()
+) -> Settings:
     """A copy of a dataclass with some fields changed. Text is read as the field's type.
 
     Args:
         settings: The dataclass instance.
         changes: Values by field name, from Python, YAML or a command line.
         where: What to put before a name in messages.
+        also: Other names that may have been meant.
 
     Raises:
         ConfigError: A name is unknown, or a value doesn't fit.
@@ -72,10 +75,7 @@ def changed(settings: Settings, changes: Mapping[str, Any], where: str = "") -> 
     read = {}
     for name, value in changes.items():
         if name not in hints:
-            from difflib import get_close_matches
-
-            close = get_close_matches(name, hints, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(hints)}"
+            hint = meant(name, [*hints, *also], f"known are {', '.join(hints)}")
             raise ConfigError(f"{where}unknown setting {name!r}: {hint}")
         read[name] = read_as(value, hints[name], f"{where}{name}")
     return replace(settings, **read)

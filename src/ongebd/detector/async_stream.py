@@ -85,7 +85,7 @@ async def stream_async(
             stop.set()
 
     def read() -> None:
-        loaded, asked = given_model(model, device), asked_for(config, settings)
+        loaded, asked = given_model(model, device), asked_for(config, settings, stream_async.__annotations__)
         loaded.check_online()
         wanted = Selection(min_length=min_length, max_per_minute=max_per_minute)
         begin, until = part_of(start, end, duration)

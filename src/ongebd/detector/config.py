@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from math import inf, log2
@@ -153,15 +153,15 @@ class StreamConfig:
         return value
 
 
-def asked_for(config: StreamConfig | None, changes: dict[str, Any]) -> StreamConfig:
-    """What a caller asks for: a configuration, if any, with single settings changed."""
+def asked_for(config: StreamConfig | None, changes: dict[str, Any], also: Iterable[str] = ()) -> StreamConfig:
+    """What a caller asks for: a configuration, if any, with single settings changed; see `changed`."""
     if not isinstance(config, StreamConfig | None):
         raise ConfigError(f"config must be a StreamConfig, not {type(config).__name__}")
     config = config or StreamConfig()
     try:
         return replace(config, **changes)
     except TypeError:  # a name is unknown: `changed` says which
-        return changed(config, changes)
+        return changed(config, changes, also=also)
 
 
 def scaled_tau(tau: float, sensitivity: float) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from ongebd import backbones
 from ongebd.backbones import Backbone
 from ongebd.detector.model import LEARNED, Model, Recipe, learned_recipe
-from ongebd.errors import ConfigError, a_whole_number, shown
+from ongebd.errors import ConfigError, a_whole_number, meant, shown
 
 __all__ = ["DEFAULT_MODEL", "Model", "load", "model_names", "runtime_of"]
 
@@ -93,8 +93,8 @@ def _loaded(
             raise ConfigError(f"{kind} needs trained weights: train it, then name {kind}:FOLDER")
         return load_trained(Path(argument), threads, device, weights, kind, backbone)
     if not _is_folder(name):
-        known = ", ".join(model_names())
-        raise ConfigError(f"unknown model {shown(name)}; give a trained model's folder, or one of {known}")
+        hint = meant(name, model_names(), "`ongebd models` lists them, or give a trained model's folder")
+        raise ConfigError(f"unknown model {shown(name)}; {hint}")
     return load_trained(Path(name), threads, device, weights, backbone=backbone)
 
 

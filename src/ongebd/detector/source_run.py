@@ -222,7 +222,7 @@ def detect(
     if progress is not None and not callable(progress):
         raise ConfigError(f"progress must be a function of two numbers of seconds, not {shown(progress)}")
     model = given_model(model, device)
-    asked = asked_for(config, settings)
+    asked = asked_for(config, settings, detect.__annotations__)
     wanted = Selection(min_length=min_length, max_per_minute=max_per_minute, chapters=chapters)
     begin, until = part_of(start, end, duration)
     if source_fps is None:  # a rate that the user gave also times a source without timestamps

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ongebd.baselines.methods import METHODS, shape_of
-from ongebd.errors import ConfigError, import_extra, shown
+from ongebd.errors import ConfigError, import_extra, meant, shown
 
 if TYPE_CHECKING:
     from ongebd.offline.network import OfflineNetwork
@@ -169,13 +169,13 @@ def recipe_of(name: str) -> Mapping[str, Any]:
         return METHODS[name].recipe
     if name in TRAINED:
         return SYSTEMS[name].recipe
-    raise ConfigError(f"unknown method {shown(name)}; known are estimator, {', '.join((*METHODS, *TRAINED))}")
+    raise ConfigError(f"unknown method {shown(name)}; {meant(name, ['estimator', *METHODS, *TRAINED])}")
 
 
 def network_kind(name: str) -> Any:
     """The class of a trained system's network. Needs torch."""
     if name not in TRAINED:
-        raise ConfigError(f"no offline system {shown(name)} to train; known are {', '.join(TRAINED)}")
+        raise ConfigError(f"no offline system {shown(name)} to train; {meant(name, TRAINED)}")
     module, _, kind = str(SYSTEMS[name].network).partition(":")
     return getattr(import_extra(f"ongebd.offline.{module}", "train"), kind)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 
 from ongebd.data.labels import read_ids
 from ongebd.data.numbers import videos as count_of
-from ongebd.errors import ConfigError, LabelError, MissingDataError
+from ongebd.errors import ConfigError, LabelError, MissingDataError, meant
 from ongebd.lab.experiments.cache import Cache
 from ongebd.lab.experiments.catalogue import EXPERIMENTS
 from ongebd.lab.experiments.composed_datasets import ComposedDataSets
@@ -121,7 +120,5 @@ def chosen(names: Sequence[str]) -> list[Experiment]:
     """
     for name in names:
         if name not in EXPERIMENTS:
-            close = get_close_matches(name, EXPERIMENTS, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(EXPERIMENTS)}"
-            raise ConfigError(f"no experiment {name!r}: {hint}")
+            raise ConfigError(f"no experiment {name!r}: {meant(name, EXPERIMENTS)}")
     return [EXPERIMENTS[name] for name in dict.fromkeys(names)] if names else list(EXPERIMENTS.values())
