@@ -23,15 +23,7 @@ from pathlib import Path
 
 from footage.methods import Film, Found, command_line, found_in, methods_of, predicted
 from footage.report import Report, number, share
-from footage.scores import (
-    AFTER,
-    Row,
-    clock_row,
-    false_alarms,
-    recall_by_kind,
-    row,
-    span_counts,
-)
+from footage.scores import AFTER, Row, clock_row, false_alarms, recall_by_kind, row, span_counts
 from footage.training import NAMES, Trained, clips_in, composed, joined, run, trained
 
 from ongebd.data import LabelSet, VideoPrediction

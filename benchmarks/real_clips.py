@@ -1,7 +1,7 @@
 """Every method on real clips whose boundaries a vision-language model rated: model ratings, not people.
 
     python benchmarks/real_clips.py --clips DIR [DIR …] --labels FILE [FILE …] --work DIR
-        [--predictions NAME=FOLDER …] [--train … [--device cuda] [--jobs N]] [--out FILE]
+        [--predictions NAME=FOLDER …] [--train … [--device cuda] [--jobs N]] [--kinds FILE] [--out FILE]
 
 `--store STORE --methods window-mean …` instead of `--clips` takes the clips' features from a store.
 
@@ -10,12 +10,13 @@ have the floors (a clock at its best period for each tolerance; random points), 
 and the untrained methods with τ chosen on the other clips, by fold. Trained methods are scored on clips that
 they weren't trained on: MiniROAD-BC, ESTimator and the offline systems are trained here, fold by fold
 (`--train`); others come from files with out-of-fold predictions (`--predictions`, whatever `ongebd
-evaluate` reads). Writes FILE.md and FILE.json.
+evaluate` reads), also by kind of footage (`--kinds`, footage/kinds.json). Writes FILE.md and FILE.json.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -70,6 +71,7 @@ def main() -> int:
     asker.add_argument("--train", nargs="*", default=[], choices=list(TRAININGS), help="fold by fold")
     asker.add_argument("--device", default="cpu", help="on which models are trained")
     asker.add_argument("--jobs", type=int, default=1, help="models that are trained at the same time")
+    asker.add_argument("--kinds", type=Path, help="JSON: the names of the clips of each kind of footage")
     asker.add_argument("--out", type=Path, default=Path("benchmarks/results/real_clips"))
     asked = asker.parse_args()
     try:
@@ -106,6 +108,8 @@ def measure(asked: argparse.Namespace) -> None:
         [row(name, labels, of) for name, of in ours.items()],
     )
     made = tables(scored, command_line("real_clips"))
+    if asked.kinds:
+        by_kind(made, scored, json.loads(asked.kinds.read_text(encoding="utf-8")))
     made.write(asked.out)
     print(made.text())
 
@@ -168,6 +172,20 @@ def tables(scored: Scored, command: str) -> Report:
     named = {each.name: scored.found[each.name] for each in (*scored.rows, *scored.ours)}
     made.delays("Delay, seconds after the rated boundary, of detections within ±0.5 s", scored.labels, named)
     return made
+
+
+def by_kind(made: Report, scored: Scored, kinds: Mapping[str, Sequence[str]]) -> None:
+    """A table of the clips of each kind: the methods that came as predictions, and the clock."""
+    lines = []
+    for kind, names in kinds.items():
+        part = scored.labels.restrict(names, kind)
+        own = [row(each.name, part, {n: scored.found[each.name][n] for n in names}) for each in scored.ours]
+        for each in (*own, clock_row(part)[0]):
+            precision, recall, _ = each.at(0.5)
+            cells = [*map(share, each.f1()[1:3]), bare(precision, 2), bare(recall, 2)]
+            lines.append([f"{kind} ({len(names)})", each.name, *cells])
+    header = ["clips", "", *TOLERANCES[1:3], "precision ±0.5 s", "recall ±0.5 s"]
+    made.table("F1 by kind of footage", header, lines)
 
 
 def _differences(made: Report, scored: Scored) -> None:

@@ -115,11 +115,9 @@ def clips_in(folders: Sequence[Path], without: Path | None) -> list[Path]:
     if without is None:
         return list(folders)
     names = set(filter(None, map(str.strip, without.read_text(encoding="utf-8").splitlines())))
+    other = {".csv", ".json", ".md", ".txt"}
     files = sorted(
-        path
-        for folder in folders
-        for path in folder.rglob("*")
-        if path.is_file() and path.suffix not in {".csv", ".json", ".md", ".txt"}
+        p for folder in folders for p in folder.rglob("*") if p.is_file() and p.suffix not in other
     )
     left = [path for path in files if path.stem not in names and path.name not in names]
     unknown = names - {path.stem for path in files} - {path.name for path in files}

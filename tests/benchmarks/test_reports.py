@@ -123,8 +123,12 @@ def test_the_report_on_real_clips_is_whole(tmp_path: Path) -> None:
         [row("poor", LABELS, POOR)],
         [row("good", LABELS, GOOD)],
     )
-    real_clips.tables(scored, "command").write(tmp_path / "real")
-    assert "model ratings, not people" in (tmp_path / "real.md").read_text(encoding="utf-8")
+    made = real_clips.tables(scored, "command")
+    real_clips.by_kind(made, scored, {"dance": ["clip-a", "clip-b"]})
+    made.write(tmp_path / "real")
+    written = (tmp_path / "real.md").read_text(encoding="utf-8")
+    assert "model ratings, not people" in written
+    assert "| dance (2) | good | 1.000 (" in written
     data = json.loads((tmp_path / "real.json").read_text(encoding="utf-8"))
     assert data["f1"]["good"]["f1"]["0.5"]["value"] == 1.0
     assert data["differences"]["good"]["0.5"]["value"] > 0
