@@ -84,8 +84,7 @@ def detect_store(
                     for boundary in found:
                         writer.boundary(boundary)
                 boundaries += len(found)
-                end = RunEnd(True, video.duration, frames[number], len(found), found=all_found)
-                close_all(writers, end)
+                close_all(writers, RunEnd(True, video.duration, frames[number], len(found), found=all_found))
             done += frames[number]
             left = span(progress.seconds / max(done, 1) * (sum(frames) - done))
             now = f"{number + 1}/{len(ids)} videos  {done / progress.seconds:.0f} frames/s  about {left} left"
@@ -101,9 +100,8 @@ def _found(
     store: FeatureStore, model: Model, settings: StreamConfig, ids: Sequence[str], workers: int
 ) -> Generator[Found, None, None]:
     """The result of each video, in order."""
-    job = partial(_together, store, model, settings)
     tasks = [ids[first : first + _TOGETHER] for first in range(0, len(ids), _TOGETHER)]
-    with closing(side_by_side(job, tasks, workers)) as results:
+    with closing(side_by_side(partial(_together, store, model, settings), tasks, workers)) as results:
         for each in results:
             yield from each
 

@@ -12,9 +12,8 @@ the first feature is repeated to the left until the window is full, as if the st
 picture. Training, validation and the stream all do so, and no window reaches across a break of the clock.
 
 **Shared work.** A run of F consecutive features holds F − L + 1 windows. `forward` takes the run: each
-feature is projected once, not once a window; on the CPU, the same holds for the first layer's queries, keys
-and values. The last layer computes its token alone, for nothing else of it is used. All this changes numbers
-by rounding only, and saves almost half of the arithmetic.
+feature is projected once, not once a window; on the CPU, for the first layer too. The last layer computes its
+token alone. Numbers change by rounding only, and almost half of the arithmetic is saved.
 """
 # No `from __future__ import annotations` here: the hub mixin reads the annotation of `config` at run time.
 
@@ -56,9 +55,8 @@ class DecoderLayer(nn.Module):
     def of_windows(self, x: Tensor, places: Tensor) -> Tensor:
         """`forward` of the tokens that x, (B, F, W), and their places, (S, W), add up to; see `windows_of`.
 
-        With x̄ and p̄ less their means, LN(x + p) = (x̄ + p̄) r g + β, where r alone belongs to a token. So x̄ g
-        and p̄ g are projected before they are added. The tokens that go on lack their mean: all that reads
-        them takes it away anyway.
+        With x̄ and p̄ less their means, LN(x + p) = (x̄ + p̄) r g + β, so x̄ g and p̄ g are projected before they
+        are added. The tokens that go on lack their mean: all that reads them takes it away anyway.
         """
         norm = self.attention_norm
         x, places = (part - part.mean(dim=-1, keepdim=True) for part in (x, places))
@@ -67,17 +65,15 @@ class DecoderLayer(nn.Module):
 
         def projected(linear: nn.Linear) -> Tensor:
             frames, added = (functional.linear(part * norm.weight, linear.weight) for part in (x, places))
-            out: Tensor = (windows_of(frames, len(places) - 1) + added) * scale + linear(norm.bias)
-            return out
+            return windows_of(frames, len(places) - 1).add(added).mul(scale).add(linear(norm.bias))
 
         return self._attend(tokens, projected(self.query), projected(self.key_value))
 
     def last(self, x: Tensor) -> Tensor:
-        """The last token of `forward`, (B, W).
+        """The last token of `forward`, (B, W), for which no other needs a key or a value.
 
-        It asks once a head, so its query goes through the key's weights, and what it sees through the
-        value's, instead of each token: q · (K n) = (Kᵀ q) · n, and Σ a V n = V Σ a n. The key's bias adds the
-        same to all scores, which changes none of the a.
+        q · (K n) = (Kᵀ q) · n, and Σ a V n = V Σ a n. The key's bias adds the same to all scores, so none of
+        the a changes.
         """
         normed = self.attention_norm(x)
         key, value = self.key_value.weight.view(2, self.heads, -1, x.shape[-1])  # (H, W/H, W) each
@@ -148,18 +144,16 @@ class ConsistentEventAnticipator(
         length = self.config.window
         windows = features.shape[1] - length + 1
         x = self.project(features)  # (B, F, W)
-        positions = self.positions.to(x.dtype)
-        places = torch.cat([positions[:-1], positions[-1:] + self.project(self.token)])  # (L + 1, W)
-        layers: list[Any] = list(self.layers)
-        last = layers.pop()
+        token = functional.pad(self.project(self.token)[None], (0, 0, length, 0))
+        places = self.positions.to(x.dtype) + token  # (L + 1, W)
+        *layers, last = list[Any](self.layers)
         if layers and windows > 1 and x.device.type == "cpu":
             x = layers.pop(0).of_windows(x, places)
         else:
             x = windows_of(x, length) + places
         for layer in layers:  # (B · windows, L + 1, W)
             x = layer(x)
-        out: Tensor = self.head(self.norm(last.last(x)))  # (B · windows, D or 1)
-        out = out.view(features.shape[0], windows, -1)
+        out: Tensor = self.head(self.norm(last.last(x))).view(features.shape[0], windows, -1)
         if self.config.residual and self.config.head == "anticipation":
             out = out + window_means(features, length).to(out.dtype)
         return out
@@ -181,8 +175,4 @@ def windows_of(x: Tensor, length: int) -> Tensor:
 
 def window_means(features: Tensor, length: int) -> Tensor:
     """The mean of each window of a run: (B, F, D) → (B, F − length + 1, D)."""
-    windows = features.shape[1] - length + 1
-    total = features[:, :windows].float()
-    for place in range(1, length):
-        total = total + features[:, place : place + windows]
-    return total / length
+    return features.float().unfold(1, length, 1).mean(dim=-1)

@@ -34,13 +34,9 @@ class TorchAnticipator:
         self.model = load_anticipator(folder).to(self.device)
         self.window = self.model.config.window
 
-    @torch.inference_mode()
     def anticipate(self, past: npt.NDArray[np.float32]) -> Feature:
         """f̂_t, (D,), from the features before it, (n, D) with 1 ≤ n ≤ L."""
-        whole = torch.from_numpy(np.array(full_window(past, self.window), np.float32)).to(self.device)
-        with computing_threads(self._threads, self.device):
-            result: Feature = self.model(whole[None])[0, -1].float().cpu().numpy()
-        return result
+        return self.anticipate_run(np.array(full_window(past, self.window), np.float32)).ravel()
 
     @torch.inference_mode()
     def anticipate_run(self, features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -48,8 +44,7 @@ class TorchAnticipator:
         out = np.empty((len(features) - self.window + 1, features.shape[1]), np.float32)
         with computing_threads(self._threads, self.device):
             for first in range(0, len(out), _WINDOWS):
-                part = features[first : first + _WINDOWS + self.window - 1]
-                given = torch.from_numpy(part).to(self.device)
+                given = torch.from_numpy(features[first : first + _WINDOWS + self.window - 1]).to(self.device)
                 out[first : first + _WINDOWS] = self.model(given[None])[0].float().cpu().numpy()
         return out
 
