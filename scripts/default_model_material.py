@@ -266,9 +266,10 @@ def cycle_of(path: Path, clip: RatedClip, work: Path) -> RatedClip | None:
         place = np.arange(0, 2 * (length - 1), dice.uniform(0.8, 1.3))
         way += (length - 1 - np.abs(place - (length - 1))).tolist()
         rounds.append(len(way))
-    kept = work / "cues" / f"cycle-{sha256(clip.name.encode()).hexdigest()[:24]}.npz"
+    backbone = backbones.get(BACKBONE)
+    key = sha256(repr((clip.name, backbone.identity, AGAIN, MOVES, ANOTHER)).encode())
+    kept = work / "cues" / f"cycle-{key.hexdigest()[:24]}.npz"
     if not kept.exists():
-        backbone = backbones.get(BACKBONE)
         with (
             VideoReader(path, FPS, view=backbone.view) as reader,
             closing(frame_features(reader, backbone, 2)) as pairs,

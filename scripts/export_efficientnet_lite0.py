@@ -4,7 +4,7 @@
     python scripts/export_efficientnet_lite0.py [FOLDER]
 
 FOLDER is `src/ongebd/backbones/weights` unless given. The graph takes uint8 RGB pictures as they lie in
-memory, (N, 224, 224, 3), and gives float32 features, (N, 1280): the mean over the picture of the last
+memory, (N, S, S, 3), and gives float32 features, (N, 1280): the mean over the picture of the last
 convolution, before dropout and classifier. Normalisation is part of the graph, so nobody can get it wrong.
 
 The graph is written layer by layer instead of traced: `torch.onnx.export` leaves TensorFlow's one-sided
@@ -33,6 +33,8 @@ NAME = "efficientnet_lite0"
 FOLDER = Path(__file__).resolve().parents[1] / "src" / "ongebd" / "backbones" / "weights"
 OPSET, IR_VERSION = 17, 8  # old enough for every onnxruntime that we support, and all that this graph needs
 INPUT_SIZE = 224
+IDENTITY = f"{NAME}@93756ab5d121"
+"""Of the features, which are in people's feature stores: it stays while their bits stay."""
 RESIZE_SIZE = 256  # the crop is 0.875 of it
 FEATURE_DIM = 1280
 
@@ -114,19 +116,19 @@ class GraphWriter:
 def build(net: EfficientNet) -> onnx.ModelProto:
     """The network as an ONNX model from `frames` to `features`. Uses up `net`: it ends in float64."""
     g = GraphWriter()
-    x = g.node("Transpose", "frames", perm=[0, 3, 1, 2])  # (N, 3, 224, 224)
+    x = g.node("Transpose", "frames", perm=[0, 3, 1, 2])  # (N, 3, S, S)
     x = g.node("Cast", x, to=onnx.TensorProto.FLOAT)
     x = g.node("Sub", x, g.weight(np.float32(127.0), "mean"))
     x = g.node("Mul", x, g.weight(np.float32(1.0 / 128.0), "scale"))  # exact: 1/128 is a power of two
-    x = g.relu6(g.conv(x, net._conv_stem, net._bn0))  # (N, 32, 112, 112)
+    x = g.relu6(g.conv(x, net._conv_stem, net._bn0))  # (N, 32, S / 2, S / 2)
     for block in net._blocks:
         x = g.block(x, block)
-    x = g.relu6(g.conv(x, net._conv_head, net._bn1))  # (N, 1280, 7, 7)
+    x = g.relu6(g.conv(x, net._conv_head, net._bn1))  # (N, 1280, S / 32, S / 32)
     x = g.node("GlobalAveragePool", x)
     g.node("Flatten", x, output="features")  # (N, 1280)
 
     frames = onnx.helper.make_tensor_value_info(
-        "frames", onnx.TensorProto.UINT8, ["N", INPUT_SIZE, INPUT_SIZE, 3]
+        "frames", onnx.TensorProto.UINT8, ["N", "S", "S", 3]
     )
     features = onnx.helper.make_tensor_value_info("features", onnx.TensorProto.FLOAT, ["N", FEATURE_DIM])
     graph = onnx.helper.make_graph(g.nodes, NAME, [frames], [features], g.weights)
@@ -144,12 +146,14 @@ def describe(content: bytes) -> dict[str, object]:
     return {
         "name": NAME,
         "file": f"{NAME}.onnx",
+        "identity": IDENTITY,
         "sha256": hashlib.sha256(content).hexdigest(),
         "dim": FEATURE_DIM,
         "input": {
             "name": "frames",
             "type": "uint8",
-            "shape": ["N", INPUT_SIZE, INPUT_SIZE, 3],
+            "shape": ["N", "S", "S", 3],
+            "size": INPUT_SIZE,
             "colour": "RGB",
             "resize_size": RESIZE_SIZE,
             "preprocessing": "bicubic to a shorter side of resize_size, centre crop; the graph normalises",

@@ -6,6 +6,9 @@ import av
 import numpy as np
 import pytest
 
+from ongebd.video import VideoReader
+from ongebd.video.picture import Fit, RgbMaker, Squash
+
 FORMATS = {  # name: file ending, encoder, pixel format, whether colour survives
     "h264 mp4": ("mp4", "libx264", "yuv420p", True),
     "h264 10 bits": ("mp4", "libx264", "yuv420p10le", True),
@@ -147,3 +150,15 @@ def _need_encoder(name: str) -> None:
         av.codec.Codec(name, "w")
     except av.codec.codec.UnknownCodecError:
         pytest.skip(f"this PyAV has no encoder {name}")
+
+
+def test_only_pictures_that_are_squashed_may_go_without_deblocking(tmp_path, make_video, make_scene):
+    pictures = [np.roll(make_scene(3, 320, 192), 3 * n, axis=1) for n in range(24)]
+    path = make_video(tmp_path / "coarse.mp4", pictures, options={"preset": "medium", "crf": "40"})
+    for view in (Fit(96), Squash(168, 168)):
+        with av.open(str(path)) as whole:
+            wanted = np.array([RgbMaker(view)(picture) for picture in whole.decode(video=0)], int)
+        with VideoReader(path, view=view) as video:
+            apart = np.abs(np.array([frame.rgb for frame in video]) - wanted)
+        assert apart.any() == isinstance(view, Squash)
+        assert apart.mean() < 1.0

@@ -61,7 +61,7 @@ class PaddedConvolution(nn.Conv2d):
 
 
 class EfficientNetLite0(nn.Module):
-    """Normalised pictures (B, 3, 224, 224) → features (B, 1280).
+    """Normalised pictures (B, 3, S, S) → features (B, 1280).
 
     Args:
         model: The ONNX file's content; None reads the one in the package.

@@ -37,12 +37,14 @@ class OnnxBackbone(Backbone):
     Args:
         name: The file's name without its ending.
         threads: Threads in which onnxruntime computes one call.
+        size: Of the pictures, if not the usual one.
     """
 
-    def __init__(self, name: str, threads: int = 1) -> None:
+    def __init__(self, name: str, threads: int = 1, size: int | None = None) -> None:
         about: dict[str, Any] = json.loads((WEIGHTS / f"{name}.json").read_text(encoding="utf-8"))
-        size, resize_size = about["input"]["shape"][1], about["input"]["resize_size"]
-        super().__init__(name, f"{name}@{about['sha256'][:12]}", about["dim"], size, resize_size)
+        usual, resize_size = about["input"]["size"], about["input"]["resize_size"]
+        identity = about["identity"] if size is None else f"{about['identity']}-{size}"
+        super().__init__(name, identity, about["dim"], size or usual, resize_size)
         self.threads = threads
         self._opening = threading.Lock()
 
@@ -91,7 +93,7 @@ class WholePicture(Backbone):
     """Squashes the whole picture to the network's square. A centre crop would miss people at the sides.
 
     The feature is the network's (1280 numbers of EfficientNet-Lite0), then the luma of the same picture at
-    56 × 56, 0 to 255, row by row: means of 4 × 4 pixels of 0.299 R + 0.587 G + 0.114 B. It shows motion.
+    56 × 56, 0 to 255, row by row: means of 3 × 3 pixels of 0.299 R + 0.587 G + 0.114 B. It shows motion.
 
     Args:
         network: Whose features; its input must be a square of a multiple of 56 pixels. Shared.

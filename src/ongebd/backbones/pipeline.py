@@ -21,8 +21,8 @@ _END = object()
 
 LUMA_DIM = LUMA * LUMA
 """Numbers of a feature that are luma: the last ones."""
-AGAIN = 0.24
-"""Seconds after which the network looks again: six frames of 24 a second."""
+AGAIN = 0.36
+"""Seconds after which the network looks again: nine frames of 24 a second."""
 MOVES, ANOTHER = 6.0, 6.0
 """Levels of luma, of 255: what no cell exceeds while nothing moves, and the mean change from the frame before
 above which a sudden change may be a cut."""

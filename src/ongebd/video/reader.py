@@ -25,7 +25,7 @@ from ongebd.types import Epoch, Frame, ImageU8
 from ongebd.video.access import Pieces
 from ongebd.video.connecting import Connecting, aside, interruptible
 from ongebd.video.parts import codec_of, is_animated_webp, rest_of
-from ongebd.video.picture import Damage, Fit, Hidden, RgbMaker, Turn, View
+from ongebd.video.picture import Damage, Fit, Hidden, RgbMaker, Squash, Turn, View
 from ongebd.video.source import (
     Source,
     advice,
@@ -48,7 +48,7 @@ _OF_33_BITS = ("mpegts", "mpeg", "hls", "rtsp", "rtp", "sdp")
 """Containers and protocols whose timestamps start again at 0 after 26.5 hours."""
 
 LARGE = 1280 * 720
-"""Pixels of a picture above which several threads decode a file."""
+"""Pixels of a picture from which on several threads decode a file."""
 _GRACE = 0.5
 """Seconds by which no frame may come longer than no byte, so that silence is told as silence."""
 _JOINED = 3
@@ -145,6 +145,7 @@ class VideoReader:
         self._sampler = None if fps is None else Sampler(exact_rate(fps))
         self._source_fps = None if source_fps is None else exact_rate(source_fps, "source_fps")
         self._number = None if stream is None else a_whole_number("stream", stream)
+        self._squashed = isinstance(view, Squash)
         self._rgb = RgbMaker(view if short_side is None or view is not None else Fit(short_side), hidden)
         self._preview = None if preview is None else RgbMaker(Fit(preview, enlarge=False))
         self.duration = Fraction(0)
@@ -218,9 +219,11 @@ class VideoReader:
         self._container, self._stream, self._is_open = container, stream, True
         self._timed = has_timestamps(container) and self._still < 0
         # Frame threads hold back frames, and compete with the model for the cores: large files need them.
-        large = stream.width * stream.height > LARGE and self._kind == "file" and self._keep is None
+        large = stream.width * stream.height >= LARGE and self._kind == "file" and self._keep is None
         stream.thread_type = ThreadType.FRAME if large else ThreadType.SLICE
         stream.codec_context.thread_count = 3 if large else max(1, (os.cpu_count() or 1) - 1)
+        if self._squashed:  # so small, it doesn't show that a picture that no other rests on has no deblocking
+            stream.codec_context.options |= {"skip_loop_filter": "noref"}
         self._decoder = stream.codec_context
         self._codec: str = self._decoder.name
         self._began = self.duration
@@ -504,9 +507,9 @@ class VideoReader:
     def _change_codec(self, codec: str) -> None:
         """Decode the packets that follow as another codec."""
         self._break = f"the video changed from {self._codec} to {codec}"
-        options = self._decoder.options
-        self._decoder = cast("VideoCodecContext", CodecContext.create(codec, "r"))
-        self._decoder.thread_type, self._decoder.options, self._codec = ThreadType.SLICE, options, codec
+        before, now = self._decoder, cast("VideoCodecContext", CodecContext.create(codec, "r"))
+        now.thread_type, now.thread_count, now.options = before.thread_type, before.thread_count, before.options
+        self._decoder, self._codec = now, codec
 
     def _next_still(self) -> bool:
         """Go on to the next picture that can be read; false after the last one."""

@@ -38,7 +38,7 @@ class FoldedEfficientNetLite0(nn.Module):
                 self.network.run(_synthetic_pictures(), clipped_at_six, partial(_take_back_shift, dtype))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, 3, 224, 224) → (B, 1280) float32."""
+        """(B, 3, S, S) → (B, 1280) float32."""
         if not x.is_cuda:
             features: Tensor = self.network(x)
             return features
