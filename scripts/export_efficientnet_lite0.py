@@ -127,9 +127,7 @@ def build(net: EfficientNet) -> onnx.ModelProto:
     x = g.node("GlobalAveragePool", x)
     g.node("Flatten", x, output="features")  # (N, 1280)
 
-    frames = onnx.helper.make_tensor_value_info(
-        "frames", onnx.TensorProto.UINT8, ["N", "S", "S", 3]
-    )
+    frames = onnx.helper.make_tensor_value_info("frames", onnx.TensorProto.UINT8, ["N", "S", "S", 3])
     features = onnx.helper.make_tensor_value_info("features", onnx.TensorProto.FLOAT, ["N", FEATURE_DIM])
     graph = onnx.helper.make_graph(g.nodes, NAME, [frames], [features], g.weights)
     opset = onnx.helper.make_opsetid("", OPSET)

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 
 from ongebd.backbones import Features, FramesU8
-from ongebd.backbones.base import resize_and_crop
+from ongebd.backbones.base import cropped
 from ongebd.video.picture import Fit
 
 Picture = npt.NDArray[np.uint8]
@@ -205,7 +205,7 @@ class MeanColours:
         self.calls: list[int] = []
 
     def crop(self, rgb: np.ndarray) -> np.ndarray:
-        return resize_and_crop(rgb, self.resize_size, self.input_size)
+        return cropped(rgb, self.view, self.input_size)
 
     def embed(self, frames: FramesU8) -> Features:
         self.calls.append(len(frames))

@@ -67,7 +67,7 @@ def test_no_cut_is_told_before_it_is_known_what_is_usual(scene):
 
 
 @pytest.mark.parametrize(("frames", "found"), [(12, []), (3, []), (1, [22])])
-def test_a_dissolve_is_no_cut_though_the_network_looks_four_times_a_second(frames, found):
+def test_a_dissolve_is_no_cut_though_the_network_sees_every_ninth_frame(frames, found):
     random = np.random.default_rng(3)
     network, luma = random.gamma(0.1, 1.0, (2, 512)), random.uniform(0, 255, (2, LUMA_DIM))
     cues, glance, cuts = CueStream(512 + LUMA_DIM), Glance(), []

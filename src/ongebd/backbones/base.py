@@ -9,7 +9,7 @@ from av.video.reformatter import Interpolation, VideoReformatter
 
 from ongebd.errors import FrameError
 from ongebd.types import ImageU8
-from ongebd.video.picture import Fit, View, fit_short_side
+from ongebd.video.picture import Fit, View
 
 Features = npt.NDArray[np.float32]
 """Features of several frames, shape (N, D)."""
@@ -46,7 +46,7 @@ class Backbone:
         Raises:
             FrameError: Another type or shape.
         """
-        return resize_and_crop(rgb, self.resize_size, self.input_size)
+        return cropped(rgb, self.view, self.input_size)
 
     def embed(self, frames: FramesU8) -> Features:
         """Features (N, D) of pictures (N, S, S, 3), RGB, not normalised; N may be 0.
@@ -68,8 +68,8 @@ class Backbone:
         raise NotImplementedError
 
 
-def resize_and_crop(rgb: ImageU8, resize_size: int, input_size: int) -> ImageU8:
-    """Resize so that the shorter side is `resize_size`, then cut out the centre, a square of `input_size`.
+def cropped(rgb: ImageU8, view: View, size: int) -> ImageU8:
+    """Resize as a backbone wants it, then cut out the centre, a square of that size.
 
     swscale resizes bicubically, as in the video reader. A picture that already has its size, such as one
     from the reader, is only cut. The result is contiguous, and never a view of `rgb`.
@@ -77,26 +77,15 @@ def resize_and_crop(rgb: ImageU8, resize_size: int, input_size: int) -> ImageU8:
     Raises:
         FrameError: `rgb` isn't uint8 of shape (height, width, 3).
 
-    >>> resize_and_crop(np.zeros((720, 1280, 3), np.uint8), 256, 224).shape
+    >>> cropped(np.zeros((720, 1280, 3), np.uint8), Fit(256), 224).shape
     (224, 224, 3)
     """
     rgb = check_picture(rgb)
     height, width, _ = rgb.shape
-    rgb = _resized(rgb, *fit_short_side(width, height, resize_size))
+    rgb = _resized(rgb, *view.size(width, height))
     height, width, _ = rgb.shape
-    top, left = (height - input_size) // 2, (width - input_size) // 2
-    return rgb[top : top + input_size, left : left + input_size].copy()
-
-
-def squash(rgb: ImageU8, width: int, height: int) -> ImageU8:
-    """Resize the whole picture to one size without keeping its shape; as `resize_and_crop` otherwise.
-
-    >>> squash(np.zeros((720, 1280, 3), np.uint8), 224, 224).shape
-    (224, 224, 3)
-    """
-    rgb = check_picture(rgb)
-    resized = _resized(rgb, width, height)
-    return rgb.copy() if resized is rgb else resized
+    top, left = (height - size) // 2, (width - size) // 2
+    return rgb[top : top + size, left : left + size].copy()
 
 
 def check_picture(rgb: ImageU8) -> ImageU8:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.backbones.base import Backbone, Features, FramesU8, squash
-from ongebd.types import ImageU8
+from ongebd.backbones.base import Backbone, Features, FramesU8
 from ongebd.video.picture import Squash
 
 if TYPE_CHECKING:
@@ -105,10 +104,6 @@ class WholePicture(Backbone):
         super().__init__(name, f"{name}@{weights}", network.dim + LUMA * LUMA, size, size)
         self.network = network
         self.view = Squash(size, size)
-
-    def crop(self, rgb: ImageU8) -> ImageU8:
-        """See `Backbone`."""
-        return squash(rgb, self.input_size, self.input_size)
 
     def _embed(self, frames: FramesU8) -> Features:
         return np.concatenate([self.network.embed(frames), small_luma(frames)], axis=1)

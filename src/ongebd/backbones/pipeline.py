@@ -34,8 +34,8 @@ since the network looked. A dissolve goes on evenly. Set on 336 cuts and 278 dis
 class Glance:
     """Whether the network must look at the next picture of one stream, or its last feature still holds.
 
-    It looks four times a second if something has moved since, and at once where the luma changes suddenly,
-    as at a cut. Of a still camera it looks at hardly any picture.
+    It looks every 3/8 s if something has moved since, and at once where the luma changes suddenly, as at a
+    cut. Of a still camera it looks at hardly any picture.
 
     Attributes:
         moved: By how many levels the luma of some cell differs from the picture that was looked at last.

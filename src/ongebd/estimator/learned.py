@@ -170,7 +170,9 @@ class LearnedScorer:
         self._glance.reset()
         self._cues.reset()
         self._context.reset()
-        self._forget()
+        self._time = self._level = None
+        self._seen = self._still = 0
+        self._repeated = False
 
     def _jump(self, change: float, luma: Feature, *, repeated: bool) -> float:
         """How far a frame is from the one before it, where the trees don't know; else 0."""
@@ -188,8 +190,3 @@ class LearnedScorer:
             jump = max(change, abs(level - self._level) / 255)
         self._level = level
         return jump
-
-    def _forget(self) -> None:
-        self._time = self._level = None
-        self._seen = 0
-        self._still, self._repeated = 0, False

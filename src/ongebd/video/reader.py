@@ -222,7 +222,7 @@ class VideoReader:
         large = stream.width * stream.height >= LARGE and self._kind == "file" and self._keep is None
         stream.thread_type = ThreadType.FRAME if large else ThreadType.SLICE
         stream.codec_context.thread_count = 3 if large else max(1, (os.cpu_count() or 1) - 1)
-        if self._squashed:  # so small, it doesn't show that a picture that no other rests on has no deblocking
+        if self._squashed:  # no blocks show there, and no other picture rests on these
             stream.codec_context.options |= {"skip_loop_filter": "noref"}
         self._decoder = stream.codec_context
         self._codec: str = self._decoder.name
@@ -507,9 +507,9 @@ class VideoReader:
     def _change_codec(self, codec: str) -> None:
         """Decode the packets that follow as another codec."""
         self._break = f"the video changed from {self._codec} to {codec}"
-        before, now = self._decoder, cast("VideoCodecContext", CodecContext.create(codec, "r"))
-        now.thread_type, now.thread_count, now.options = before.thread_type, before.thread_count, before.options
-        self._decoder, self._codec = now, codec
+        old, self._codec = self._decoder, codec
+        self._decoder = new = cast("VideoCodecContext", CodecContext.create(codec, "r"))
+        new.thread_type, new.thread_count, new.options = old.thread_type, old.thread_count, old.options
 
     def _next_still(self) -> bool:
         """Go on to the next picture that can be read; false after the last one."""
