@@ -42,7 +42,7 @@ def test_a_cut_lies_before_the_first_frame_of_the_new_shot(scene):
 
 
 def test_a_cut_after_a_dissolve_is_seen_and_the_dissolve_is_none(scene):
-    a, b, c = map(scene, (6, 3, 1))
+    a, b, c = map(scene, (6, 3, 9))
     assert cuts_of([a] * 12 + blend(a, b, 12) + [b] * 8 + [c] * 4) == [32]
 
 
@@ -67,7 +67,7 @@ def test_no_cut_is_told_before_it_is_known_what_is_usual(scene):
 
 
 @pytest.mark.parametrize(("frames", "found"), [(12, []), (3, []), (1, [22])])
-def test_a_dissolve_is_no_cut_though_the_network_sees_every_ninth_frame(frames, found):
+def test_a_dissolve_is_no_cut_though_the_network_looks_four_times_a_second(frames, found):
     random = np.random.default_rng(3)
     network, luma = random.gamma(0.1, 1.0, (2, 512)), random.uniform(0, 255, (2, LUMA_DIM))
     cues, glance, cuts = CueStream(512 + LUMA_DIM), Glance(), []

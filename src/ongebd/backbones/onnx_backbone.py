@@ -92,7 +92,7 @@ class WholePicture(Backbone):
     """Squashes the whole picture to the network's square. A centre crop would miss people at the sides.
 
     The feature is the network's (1280 numbers of EfficientNet-Lite0), then the luma of the same picture at
-    56 × 56, 0 to 255, row by row: means of 3 × 3 pixels of 0.299 R + 0.587 G + 0.114 B. It shows motion.
+    56 × 56, 0 to 255, row by row: means of 2 × 2 pixels of 0.299 R + 0.587 G + 0.114 B. It shows motion.
 
     Args:
         network: Whose features; its input must be a square of a multiple of 56 pixels. Shared.

@@ -20,7 +20,7 @@ Google trained it on ImageNet-1k, ML Illustrated brought it to PyTorch (Apache-2
 `scripts/export_efficientnet_lite0.py` made the ONNX file. It wants (x − 127) / 128, which its graph computes,
 bicubic resizing and a centre crop of 0.875. ImageNet's usual mean and deviation cost 11 points of top-1.
 """
-_WHOLE, _WHOLE_SIZE = "efficientnet_lite0_whole", 168
+_WHOLE, _WHOLE_SIZE = "efficientnet_lite0_whole", 112
 _TORCH = ("resnet50", "tsn-kinetics", "tsn-sthv2")
 _made: dict[object, Backbone] = {}
 _making = threading.RLock()

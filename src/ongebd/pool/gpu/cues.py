@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ongebd.backbones.pipeline import AGAIN, ANOTHER, AT_ONCE, LEAST_MOVED, LUMA_DIM, MOVES, SUDDEN
+from ongebd.backbones.pipeline import AGAIN, ANOTHER, AS_A_CUT, AT_ONCE, LEAST_MOVED, LUMA_DIM, MOVES, SUDDEN
 from ongebd.estimator import appearance as ap
 from ongebd.estimator import cues as cu
 from ongebd.estimator import motion as mo
@@ -204,8 +204,9 @@ class BatchedGlance:
         newest, since = state
         luma = features[:, -LUMA_DIM:]
         moved = (luma - newest[:, -LUMA_DIM:]).abs()
-        another = (step > ANOTHER) & (step > SUDDEN * last.clamp_min(LEAST_MOVED))
-        sudden = (seen > 0) & another & (step > AT_ONCE * moved.mean(1))
+        before = last.clamp_min(LEAST_MOVED)
+        another = (step > ANOTHER) & (step > SUDDEN * before)
+        sudden = (seen > 0) & another & (step > AS_A_CUT * before) & (step > AT_ONCE * moved.mean(1))
         looks = (seen == 0) | ((moved.amax(1) > MOVES) & (another | (time - since > AGAIN)))
         looked = torch.where(looks[:, None], features, newest)
         counts = torch.cat([looked[:, :-LUMA_DIM], luma], dim=1)
