@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from ongebd.common.processor import processor
+from ongebd.lab.benchmark.machine import processor
 
 MARK = "ONGEBD_BENCHMARK_MARK"
 TICKS = os.sysconf("SC_CLK_TCK")

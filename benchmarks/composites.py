@@ -30,8 +30,8 @@ from ongebd.data import LabelSet, VideoPrediction
 from ongebd.errors import OngebdError
 from ongebd.lab.composites import DISTRACTOR_KINDS, Composites
 from ongebd.lab.composites.config import SMOOTH
-from ongebd.lab.evaluation.figures import ABSOLUTE
 from ongebd.lab.evaluation.floors import clock_times
+from ongebd.lab.evaluation.relative_distance import ABSOLUTE
 
 UNTRAINED = ("window-mean", "window-mean@tau=5", "persistence", "persistence@tau=7")
 PEERS = ("scenedetect-adaptive", "scenedetect-content", "scenedetect-hash", "transnetv2")

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import av
 
-from ongebd.common.processor import processor
+from ongebd.lab.benchmark.machine import processor
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO_CLIP = ROOT / ".cache" / "demo" / "bikes.mp4"

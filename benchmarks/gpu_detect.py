@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from detect_speed import DEMO_CLIP, RATE, encode, repeat
 
-from ongebd.common.processor import processor
+from ongebd.lab.benchmark.machine import processor
 from ongebd.output import read_jsonl
 
 SECONDS = 10

@@ -28,9 +28,8 @@ from ongebd.detector import Model
 from ongebd.estimator.anticipator import ConsistentEventAnticipator
 from ongebd.estimator.torch_anticipator import TorchAnticipator
 from ongebd.lab.benchmark.eager import EagerStream
-from ongebd.lab.benchmark.many import Steps
 from ongebd.lab.benchmark.random_weights import resnet50_backbone
-from ongebd.lab.benchmark.timing import percentiles
+from ongebd.lab.benchmark.timing import Steps, percentiles
 from ongebd.pool import StreamPool
 from ongebd.pool.gpu import DeviceStream, GpuRuntime
 from ongebd.pool.shared_memory import Handle

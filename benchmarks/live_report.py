@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from ongebd.common.processor import processor
+from ongebd.lab.benchmark.machine import processor
 
 
 def sample(at: float, pid: int) -> tuple[float, ...]:

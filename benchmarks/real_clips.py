@@ -30,8 +30,8 @@ from footage.training import FOLDS, NAMES, TRAININGS, cross_trained, cross_valid
 
 from ongebd.data import LabelSet, read_labels
 from ongebd.errors import LabelError, OngebdError
-from ongebd.features import FeatureStore
-from ongebd.lab.evaluation.figures import ABSOLUTE
+from ongebd.features.store import FeatureStore
+from ongebd.lab.evaluation.relative_distance import ABSOLUTE
 
 PEERS = (
     *("scenedetect-adaptive", "scenedetect-content", "scenedetect-hash"),

@@ -38,8 +38,8 @@ from tree_weights import forest_from_lightgbm, write_weights
 from ongebd import StreamConfig
 from ongebd.data import LabelSet, as_prediction_set
 from ongebd.estimator.learned import COLD, learned_model
-from ongebd.lab.evaluation.bootstrap import resampled_sums
 from ongebd.lab.evaluation.comparison import compare
+from ongebd.lab.evaluation.counts import resampled_sums
 
 TOLERANCES = (0.1, 0.25, 0.5, 1.0)
 SETTINGS: dict[str, float] = {"min_gap": 0.6, "max_run": 0.0, "rearm": 0.75}

@@ -46,7 +46,7 @@ from ongebd.cli import main as command
 from ongebd.cluster.manifest import Manifest
 from ongebd.errors import OngebdError
 from ongebd.estimator.learned import LearnedModel, LearnedScorer
-from ongebd.features import FeatureStore
+from ongebd.features.store import FeatureStore
 from ongebd.lab.composites import read_composites
 from ongebd.output import Reading, detect_source, open_writers
 from ongebd.output.jsonl import read_jsonl

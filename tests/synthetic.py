@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from ongebd.data.files import FloatArray
 from ongebd.data.label_set import LabelSet, VideoLabels
-from ongebd.data.numbers import FloatArray
 
 FPS = 24.0
 FADE = 6  # frames

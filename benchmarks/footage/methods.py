@@ -28,7 +28,7 @@ from ongebd.common.writing import write_whole
 from ongebd.data import LabelSet, VideoPrediction, match_ids, read_predictions
 from ongebd.detector.stored import load_for
 from ongebd.errors import ConfigError, LabelError
-from ongebd.features import FeatureStore
+from ongebd.features.store import FeatureStore
 from ongebd.types import Boundary, Feature
 from ongebd.video import VideoReader
 

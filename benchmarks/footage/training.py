@@ -21,7 +21,8 @@ from footage.methods import Film, Found, features_of, found_in, methods_of
 from footage.scores import row
 from ongebd.data import LabelSet, VideoPrediction
 from ongebd.errors import ConfigError, OngebdError
-from ongebd.features import FeatureStore, sampling_identity
+from ongebd.features.extract import sampling_identity
+from ongebd.features.store import FeatureStore
 from ongebd.lab.composites import Composites, read_composites
 from ongebd.lab.experiments.scales import SCALES
 from ongebd.offline.systems import SYSTEMS, TRAINED

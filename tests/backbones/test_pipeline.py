@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ongebd.features import frame_features
+from ongebd.backbones.pipeline import frame_features
 from ongebd.types import Frame
 from waiting import until
 

@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 
 from ongebd import backbones
 from ongebd.backbones import resnet50 as resnet50_module
-from ongebd.backbones.resnet50_network import ResNet50
+from ongebd.backbones.resnet50 import ResNet50
 from ongebd.errors import ConfigError, MissingExtraError
 
 

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 # ruff: noqa: E402 - without torch, what follows cannot be imported
 
 from ongebd import backbones
-from ongebd.backbones.resnet50_network import ResNet50
+from ongebd.backbones.resnet50 import ResNet50
 from ongebd.errors import ConfigError
 
 

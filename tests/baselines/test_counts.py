@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 
-from ongebd.backbones.resnet50_network import ResNet50  # noqa: E402
+from ongebd.backbones.resnet50 import ResNet50  # noqa: E402
 from ongebd.baselines.attention import Attention  # noqa: E402
 from ongebd.baselines.methods import METHODS, make_network  # noqa: E402
 from ongebd.baselines.network import parameter_count  # noqa: E402

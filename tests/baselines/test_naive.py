@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ongebd.baselines.clock import Clock
+from ongebd.baselines.naive import Clock
 from ongebd.baselines.predictability import Predictability
 from ongebd.errors import ConfigError
 

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="the extra `train` is not installed"
 
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
-from ongebd.baselines.network_scorer import NetworkScorer  # noqa: E402
+from ongebd.baselines.network import NetworkScorer  # noqa: E402
 from ongebd.baselines.weights import load_network, save_network  # noqa: E402
 from ongebd.errors import ConfigError  # noqa: E402
 

@@ -135,10 +135,7 @@ def test_the_report_on_real_clips_is_whole(tmp_path: Path) -> None:
 
 
 def test_the_report_on_composites_is_whole(tmp_path: Path) -> None:
-    boundaries = (
-        CompositeBoundary(2.0, "cut", 2.0, 2.0),
-        CompositeBoundary(6.0, "dissolve", 5.0, 7.0),
-    )
+    boundaries = (CompositeBoundary(2.0, "cut", 2.0, 2.0), CompositeBoundary(6.0, "dissolve", 5.0, 7.0))
     flash = (CompositeDistractor(4.0, 4.1, "flash"),)
 
     def some(marks: tuple[CompositeBoundary, ...], others: tuple[CompositeDistractor, ...]) -> Composites:

@@ -20,8 +20,8 @@ from footage.scores import (
 
 from ongebd.data import LabelSet, VideoLabels, VideoPrediction
 from ongebd.lab.composites import CompositeBoundary, CompositeDistractor, CompositeVideo
-from ongebd.lab.evaluation.delay import measure_delays
-from ongebd.lab.evaluation.figures import ABSOLUTE
+from ongebd.lab.evaluation.comparison import measure_delays
+from ongebd.lab.evaluation.relative_distance import ABSOLUTE
 
 
 def boundary(time: float, kind: str = "cut", before: float = 0.0, after: float = 0.0) -> CompositeBoundary:

@@ -12,7 +12,7 @@ import pytest
 from ongebd.cli import main
 from ongebd.cli.options import checked_sources
 from ongebd.errors import ConfigError, SourceError
-from ongebd.features import FeatureStore
+from ongebd.features.store import FeatureStore
 
 
 def test_listed_sources_stand_behind_those_that_are_named(tmp_path: Path) -> None:

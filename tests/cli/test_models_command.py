@@ -32,13 +32,7 @@ def test_json_lists_every_method_once(capsys):
 def test_a_table_for_people(capsys):
     assert main(["models"]) == 0
     out = capsys.readouterr().out
-    for text in (
-        "immediate (default)",
-        "miniroad:FOLDER",
-        "clock[:SECONDS]",
-        "97,103,938",
-        "peers",
-    ):
+    for text in ("immediate (default)", "miniroad:FOLDER", "clock[:SECONDS]", "97,103,938", "peers"):
         assert text in out
 
 

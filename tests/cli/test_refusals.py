@@ -121,10 +121,7 @@ def test_a_stem_is_a_plain_name(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (
-            ["detect"],
-            "no source: name a video file, a URL, or - for standard input (see: ongebd detect",
-        ),
+        (["detect"], "no source: name a video file, a URL, or - for standard input (see: ongebd detect"),
         (["detect", ""], "a source has no name"),
         (["detect", "-", "-"], "standard input (-) is given twice"),
         (["detect", "-", "x.mp4", "-"], "standard input (-) is given twice"),
@@ -134,10 +131,7 @@ def test_a_stem_is_a_plain_name(
         (["detect", "x.mp4", "--tau"], "--tau needs a value (see: ongebd detect --help)"),
         (["detect", "x.mp4", "--tau", "high"], "--tau high: must be a number (see: ongebd detect --help)"),
         (["detect", "x.mp4", "--tau", "1", "--tau", "2"], "--tau is given twice"),
-        (
-            ["detect", "--tua", "2"],
-            "unknown option, or no such file: --tua (see: ongebd detect",
-        ),
+        (["detect", "--tua", "2"], "unknown option, or no such file: --tua (see: ongebd detect"),
         (["detect", "x.mp4", "--chapter", "8"], "no such file: --chapter; did you mean --chapters? (see"),
         (["models", "x"], "unexpected argument x; drop it (see: ongebd models --help)"),
         (["extract"], "--out is missing (see: ongebd extract --help)"),
@@ -149,25 +143,16 @@ def test_a_stem_is_a_plain_name(
         (["evaluate"], "--labels is missing (see: ongebd evaluate --help)"),
         (["export"], "FOLDER is missing"),
         (["detect", "x.mp4", "--min-error", "2"], "min_error must be at least 0 and at most 1"),
-        (
-            ["detect", "x.mp4", "--window", "99999999999999999999"],
-            "and at most 4096",
-        ),
+        (["detect", "x.mp4", "--window", "99999999999999999999"], "and at most 4096"),
         (["detect", "x.mp4", "--window", "1000000"], "and at most 4096"),
-        (
-            ["detect", "x.mp4", "--delta", "99999999999999999999"],
-            "and at most 100000",
-        ),
+        (["detect", "x.mp4", "--delta", "99999999999999999999"], "and at most 100000"),
         *(
             (["detect", "x.mp4", name, value], f"{name} {value}: must be a whole number")
             for name in ("--window", "--delta", "--warmup", "--stream")
             for value in ("1.5", "0.9", "8.0", "x")
         ),
         (["extract", "x.mp4", "--out", "s", "--jobs", "1.5"], "--jobs 1.5: must be a whole number"),
-        (
-            ["evaluate", "--labels", "a", "--predictions", "b", "--seed", "0.5"],
-            "--seed 0.5: must be a whole",
-        ),
+        (["evaluate", "--labels", "a", "--predictions", "b", "--seed", "0.5"], "--seed 0.5: must be a whole"),
         (["train", "--epochs", "1.5"], "--epochs 1.5: must be a whole number"),
     ],
 )
@@ -193,10 +178,7 @@ def test_the_help_states_the_models_own_values(capfd: pytest.CaptureFixture[str]
         for name, values in re.findall(r"--([a-z-]+) [A-Z]+ (?:(?! --)[^\[])*\[(\S+: [^\]]*)\]", text)
     }
     obd = ("tau", "delta", "window", "warmup", "min_std", "min_error", "min_gap", "max_run")
-    for model, names in {
-        "immediate": ("min_gap", "max_run", "rearm", "head"),
-        "window-mean": obd,
-    }.items():
+    for model, names in {"immediate": ("min_gap", "max_run", "rearm", "head"), "window-mean": obd}.items():
         defaults = load(model).defaults
         for name in names:
             value = getattr(defaults, name)

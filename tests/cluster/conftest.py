@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ongebd.cluster import Cluster, connected
+from ongebd.cluster.connection import Cluster, connected
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ongebd.cluster import DetectTask, Entry, Manifest, jobs_of
-from ongebd.cluster.detect import Found, Job, _kept
+from ongebd.cluster.detect import DetectTask, Found, Job, _kept, jobs_of
+from ongebd.cluster.manifest import Entry, Manifest
 from ongebd.cluster.worker import Answer
 from ongebd.detector import StreamConfig
 from ongebd.errors import ConfigError

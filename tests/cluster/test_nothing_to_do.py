@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from ongebd.cli import main
-from ongebd.cluster import Cluster, FeatureTask, connection
+from ongebd.cluster import connection
+from ongebd.cluster.connection import Cluster
+from ongebd.cluster.extract import FeatureTask
 from ongebd.cluster.worker import Answer, Task, Video, answers
 from ongebd.errors import ClusterError
 
@@ -48,8 +50,7 @@ def statuses(out: Path) -> list[str]:
 
 @pytest.mark.parametrize("command", ["extract", "detect"])
 @pytest.mark.parametrize(
-    ("address", "said"),
-    [("local", "Ray on this machine"), ("head:6379", "the cluster at head:6379")],
+    ("address", "said"), [("local", "Ray on this machine"), ("head:6379", "the cluster at head:6379")]
 )
 def test_where_all_is_done_no_cluster_is_asked(
     command: str,

@@ -14,18 +14,15 @@ import pytest
 
 from ongebd import __version__, backbones
 from ongebd.cli import main
-from ongebd.cluster import (
-    Cluster,
-    DetectTask,
-    FeatureTask,
-    detect_on,
-    extract_on,
-    jobs_of,
-)
+from ongebd.cluster.connection import Cluster
+from ongebd.cluster.detect import DetectTask, detect_on, jobs_of
+from ongebd.cluster.extract import FeatureTask, extract_on
 from ongebd.cluster.worker import Video, Work, answers
 from ongebd.detector import load
 from ongebd.errors import ClusterError
-from ongebd.features import ExtractConfig, Extracted, Failure, FeatureStore, sampling_identity
+from ongebd.features.extract import ExtractConfig, Extracted, sampling_identity
+from ongebd.features.records import Failure
+from ongebd.features.store import FeatureStore
 from ongebd.output import Reading
 
 pytestmark = pytest.mark.slow

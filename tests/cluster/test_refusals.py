@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from ongebd.cli import main
-from ongebd.cluster import Cluster, connection
+from ongebd.cluster import connection
+from ongebd.cluster.connection import Cluster
 from ongebd.errors import ClusterError
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
@@ -143,11 +144,7 @@ def test_there_are_as_many_workers_as_fit_or_as_were_asked_for(
     [
         (Cluster("a", cpus=8, gpus=0), True, "the cluster has no GPUs; drop --device"),
         (Cluster("a", cpus=0, gpus=0), False, "the cluster has no processors"),
-        (
-            Cluster("a", cpus=2, gpus=0, workers=3),
-            False,
-            "--workers 3 is too many for 2 processors",
-        ),
+        (Cluster("a", cpus=2, gpus=0, workers=3), False, "--workers 3 is too many for 2 processors"),
         (Cluster("a", cpus=8, gpus=1, workers=2), True, "--workers 2 is too many for 1 GPUs"),
     ],
 )

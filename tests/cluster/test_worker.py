@@ -14,12 +14,15 @@ import pytest
 
 from ongebd import __version__, backbones
 from ongebd.cli import main
-from ongebd.cluster import Cluster, DetectTask, FeatureTask
-from ongebd.cluster.detect import Found
+from ongebd.cluster.connection import Cluster
+from ongebd.cluster.detect import DetectTask, Found
+from ongebd.cluster.extract import FeatureTask
 from ongebd.cluster.worker import MOST, Answer, Setup, Task, Video, Work, answers, work_on
 from ongebd.detector import load
 from ongebd.errors import ClusterError, ConfigError
-from ongebd.features import Failure, FeatureStore, VideoFeatures
+from ongebd.features.extract import VideoFeatures
+from ongebd.features.records import Failure
+from ongebd.features.store import FeatureStore
 from ongebd.output import Reading
 
 IDENTITY = backbones.get().identity
@@ -108,10 +111,7 @@ def test_a_bug_in_the_program_is_reported_with_its_traceback() -> None:
             Setup(replace(FEATURES, identity="other@1"), __version__, None),
             f"has {IDENTITY}, but the store has other@1",
         ),
-        (
-            Setup(replace(BOUNDARIES, identity="other@1"), __version__, None),
-            "not other@1; install the same",
-        ),
+        (Setup(replace(BOUNDARIES, identity="other@1"), __version__, None), "not other@1; install the same"),
         (Setup(FEATURES, "0.0.1", None), "not 0.0.1; install the same"),
         (
             Setup(FEATURES, __version__, "/no/such/folder"),
@@ -205,10 +205,7 @@ def test_a_worker_that_dies_costs_no_video_and_a_video_that_always_kills_is_give
 
 @pytest.mark.parametrize(
     ("task", "deaths", "said"),
-    [
-        (Unready(), {}, "can't do the work: no GPU here"),
-        (ECHO, {-1: 1}, "Ray stopped: the head is gone;"),
-    ],
+    [(Unready(), {}, "can't do the work: no GPU here"), (ECHO, {-1: 1}, "Ray stopped: the head is gone;")],
 )
 def test_a_job_that_cannot_go_on_ends_in_one_line(
     monkeypatch: pytest.MonkeyPatch, task: Task, deaths: dict[int, int], said: str

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ongebd.common import processor as room
-from ongebd.common.processor import processor
-from ongebd.lab.benchmark.machine import machine, short_machine
+from ongebd.lab.benchmark import machine as room
+from ongebd.lab.benchmark.machine import machine, processor, short_machine
 
 
 @pytest.fixture

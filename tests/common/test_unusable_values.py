@@ -16,7 +16,8 @@ from ongebd.data.labels import read_labels
 from ongebd.data.predictions import read_predictions
 from ongebd.detector import StreamConfig, load
 from ongebd.errors import ConfigError, OngebdError
-from ongebd.features import ExtractConfig, FeatureStore
+from ongebd.features.extract import ExtractConfig
+from ongebd.features.store import FeatureStore
 from ongebd.lab.evaluation.evaluation import EvaluationConfig
 from ongebd.lab.training.config import TrainConfig, read_config
 from ongebd.output import RunHeader, open_writers, read_jsonl

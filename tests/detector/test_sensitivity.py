@@ -64,11 +64,7 @@ def test_a_set_value_overrides_a_default_of_the_other_knob():
             {"sensitivity": 0.7, "head": "threshold"},
             "window-mean with the head threshold has no",
         ),
-        (
-            "immediate",
-            {"tau": 3},
-            "^immediate doesn't use tau; its head, hysteresis, uses threshold, rearm$",
-        ),
+        ("immediate", {"tau": 3}, "^immediate doesn't use tau; its head, hysteresis, uses threshold, rearm$"),
         ("immediate", {"window": 3}, "immediate doesn't use window"),
         ("immediate", {"head": "obd"}, "head obd needs tau, delta, warmup, min_std, min_error"),
         ("immediate", {"inliers_only": True}, "immediate doesn't use inliers_only"),

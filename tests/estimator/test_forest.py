@@ -36,10 +36,7 @@ def forest(seed: int = 0, members: int = 4, judges: int = 2, leaves: int = 8) ->
         [grown(rng, int(rng.integers(1, leaves + 1))) for _ in range(rng.integers(1, 5))]
         for _ in range(members)
     ]
-    return forest_of(
-        trees,
-        judges=sorted(i % judges for i in range(members)),
-    )
+    return forest_of(trees, judges=sorted(i % judges for i in range(members)))
 
 
 def walked(trees: Forest, x: np.ndarray) -> float:

@@ -34,8 +34,7 @@ def stump(feature: int, threshold: float, low: float, high: float):
 def model() -> LearnedModel:
     """It looks at one cue: the error to the frame before."""
     return LearnedModel(
-        replace(learned_facts("immediate"), name="test"),
-        forest_of([[stump(0, 0.01, -2.0, 1.0)]], judges=[0]),
+        replace(learned_facts("immediate"), name="test"), forest_of([[stump(0, 0.01, -2.0, 1.0)]], judges=[0])
     )
 
 

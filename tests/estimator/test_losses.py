@@ -9,13 +9,7 @@ import torch
 from torch import Tensor
 
 from ongebd.estimator.anticipator import AnticipatorConfig, ConsistentEventAnticipator
-from ongebd.estimator.losses import (
-    balancing_weight,
-    est_loss,
-    prediction_errors,
-    region_mean,
-    total_loss,
-)
+from ongebd.estimator.losses import balancing_weight, est_loss, prediction_errors, region_mean, total_loss
 
 
 def whole(errors: Tensor) -> Tensor:

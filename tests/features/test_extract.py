@@ -17,17 +17,16 @@ import pytest
 import ongebd
 from ongebd import backbones
 from ongebd.errors import ConfigError, StoreError
-from ongebd.features import (
+from ongebd.features.extract import (
     ExtractConfig,
     Extracted,
-    Failure,
-    Failures,
-    FeatureStore,
     Working,
     extract,
     sampling_identity,
     video_features,
 )
+from ongebd.features.records import Failure, Failures
+from ongebd.features.store import FeatureStore
 
 Clips = Callable[..., list[tuple[str, Path]]]
 

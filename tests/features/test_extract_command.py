@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ongebd.cli import main
-from ongebd.features import FeatureStore
+from ongebd.features.store import FeatureStore
 from waiting import until
 
 Clips = Callable[..., list[tuple[str, Path]]]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ongebd.features import Failure, Failures
+from ongebd.features.records import Failure, Failures
 
 FIRST, LOST, NEXT, LAST = (Failure(name, f"{name}.mp4", "broken") for name in ("a", "lost", "b", "c"))
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from ongebd.errors import OngebdError, StoreError
-from ongebd.features import FeatureStore, StoredVideo
 from ongebd.features import store as store_module
+from ongebd.features.store import FeatureStore, StoredVideo
 
 DIM = 6
 

@@ -12,16 +12,7 @@ from hypothesis import strategies as st
 
 from ongebd.common.text import public_name
 from ongebd.errors import ConfigError, OngebdError
-from ongebd.output import (
-    FORMATS,
-    RunEnd,
-    RunHeader,
-    Writer,
-    clock,
-    files,
-    open_writers,
-    output_stems,
-)
+from ongebd.output import FORMATS, RunEnd, RunHeader, Writer, clock, files, open_writers, output_stems
 from ongebd.output.files import close_all, writer_of
 from ongebd.output.formats import format_of
 

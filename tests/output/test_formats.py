@@ -24,16 +24,7 @@ from ongebd.types import Boundary
 ROOT = Path(__file__).parents[2]
 FRAMES = [0, 41, 42, 250, 1801, 2400]  # where segments begin, and the end
 RATES = [Fraction(25), Fraction(30000, 1001), Fraction(24000, 1001), Fraction(60000, 1001), Fraction(25, 2)]
-TIMED = [
-    "scenes",
-    "edl",
-    "otio",
-    "elan",
-    "labelstudio",
-    "fiftyone",
-    "json",
-    "gebd",
-]
+TIMED = ["scenes", "edl", "otio", "elan", "labelstudio", "fiftyone", "json", "gebd"]
 
 
 def results(

@@ -20,9 +20,7 @@ from ongebd.video import VideoReader
 
 @pytest.fixture(scope="module")
 def film(
-    tmp_path_factory: pytest.TempPathFactory,
-    make_video: Callable[..., Path],
-    make_scene: Callable[..., Any],
+    tmp_path_factory: pytest.TempPathFactory, make_video: Callable[..., Path], make_scene: Callable[..., Any]
 ) -> Path:
     """Four still scenes with a little noise, the last one so short that a look-ahead meets the end."""
     random = np.random.default_rng(3)

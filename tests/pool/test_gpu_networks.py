@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="the extra `train` is not installed"
 pytest.importorskip("onnx", reason="the extra `train` is not installed")
 
 from ongebd.backbones.efficientnet_lite0_network import EfficientNetLite0  # noqa: E402
-from ongebd.backbones.resnet50_network import ResNet50  # noqa: E402
+from ongebd.backbones.resnet50 import ResNet50  # noqa: E402
 from ongebd.pool.gpu.cuda import triton_available, tuned  # noqa: E402
 from ongebd.pool.gpu.fused import FoldedResNet50  # noqa: E402
 from ongebd.pool.gpu.lite0 import (  # noqa: E402

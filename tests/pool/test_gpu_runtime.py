@@ -22,7 +22,7 @@ torch = pytest.importorskip("torch")
 from ongebd.backbones.torch_backbone import TorchBackbone  # noqa: E402
 from ongebd.baselines.methods import make_network, network_shape  # noqa: E402
 from ongebd.baselines.naive import Persistence, WindowMean  # noqa: E402
-from ongebd.baselines.network_scorer import NetworkScorer  # noqa: E402
+from ongebd.baselines.network import NetworkScorer  # noqa: E402
 from ongebd.estimator.anticipator import AnticipatorConfig, ConsistentEventAnticipator  # noqa: E402
 from ongebd.estimator.torch_anticipator import TorchAnticipator  # noqa: E402
 from ongebd.pool.gpu import DeviceStream, GpuRuntime  # noqa: E402
@@ -287,10 +287,7 @@ def test_a_method_without_a_gpu_form_is_refused():
     with pytest.raises(ConfigError, match="predictability: this method has no GPU form"):
         GpuRuntime(ongebd.load("predictability"), device="cpu")
     with pytest.raises(ConfigError, match="this backbone has no GPU form"):
-        GpuRuntime(
-            replace(ongebd.load("window-mean"), backbone=ongebd.load("clock").backbone),
-            device="cpu",
-        )
+        GpuRuntime(replace(ongebd.load("window-mean"), backbone=ongebd.load("clock").backbone), device="cpu")
 
 
 def test_every_stream_has_the_window_of_the_runtime_and_no_longer_queue(model):

@@ -53,10 +53,7 @@ def breaking(data: bytes, share: float, how: str):
             server.shutdown()
 
 
-@pytest.mark.parametrize(
-    ("how", "says"),
-    [("ends", "the connection was cut"), ("silent", "no data for 1 s")],
-)
+@pytest.mark.parametrize(("how", "says"), [("ends", "the connection was cut"), ("silent", "no data for 1 s")])
 @pytest.mark.parametrize("ending", ["ts", "mkv"])
 def test_a_connection_that_breaks_keeps_what_came_and_says_so(
     tmp_path, make_video, pictures, capfd, monkeypatch, how, says, ending

@@ -237,10 +237,7 @@ def _write_edit(path, skipped: int, kept: int) -> None:
 
 
 def _remux_with_decoding_stamps(source, target) -> None:
-    with (
-        av.open(str(source)) as given,
-        av.open(str(target), "w", options={"use_editlist": "0"}) as out,
-    ):
+    with av.open(str(source)) as given, av.open(str(target), "w", options={"use_editlist": "0"}) as out:
         stream = out.add_stream_from_template(given.streams.video[0])
         for packet in given.demux(video=0):
             if packet.dts is not None:

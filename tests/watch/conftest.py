@@ -226,13 +226,7 @@ def free_port() -> int:
 
 @contextmanager
 def feeding(
-    port: int,
-    *,
-    width: int = 96,
-    height: int = 64,
-    speed: int = 1,
-    count: int = 0,
-    codec: str = "mpeg2video",
+    port: int, *, width: int = 96, height: int = 64, speed: int = 1, count: int = 0, codec: str = "mpeg2video"
 ) -> Iterator[Feed]:
     feed = Feed(port, width, height, speed, count, codec)
     try:

@@ -19,8 +19,7 @@ from ongebd.baselines.pictures import Pictures
 from ongebd.cli import main
 from ongebd.video.picture import Fit, RgbMaker, Squash
 from ongebd.watch import Alerts, Camera, Point, Watcher
-from ongebd.watch.cameras import read_cameras
-from ongebd.watch.masks import Masks
+from ongebd.watch.cameras import Masks, read_cameras
 
 from .conftest import everything
 

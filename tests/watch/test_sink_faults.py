@@ -78,9 +78,7 @@ def test_a_fault_is_told_once_tried_again_and_touches_no_other(tmp_path, monkeyp
         if name in ("thumbnails", "clips"):  # both write the same way
             there = f"/{name}/"
             monkeypatch.setattr(
-                owner,
-                attribute,
-                lambda path, data: (faulty if there in str(path) else place)(path, data),
+                owner, attribute, lambda path, data: (faulty if there in str(path) else place)(path, data)
             )
         elif name == "jsonl":
             monkeypatch.setattr(owner, attribute, lambda *arguments: faulty(*arguments))

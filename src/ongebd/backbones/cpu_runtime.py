@@ -159,7 +159,7 @@ def _graph_of(backbone: Backbone) -> bytes:
     if type(backbone) is OnnxBackbone:
         return (WEIGHTS / f"{backbone.name}.onnx").read_bytes()
     if hasattr(backbone, "network"):  # a PyTorch backbone, so torch is here
-        from ongebd.backbones.resnet50_network import ResNet50
+        from ongebd.backbones.resnet50 import ResNet50
         from ongebd.backbones.torch_backbone import TorchBackbone
 
         if isinstance(backbone, TorchBackbone) and isinstance(backbone.network, ResNet50):

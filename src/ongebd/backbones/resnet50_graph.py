@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from ongebd.backbones.onnx_graph import GraphWriter
-from ongebd.backbones.resnet50_network import DIM, Bottleneck, ResNet50
+from ongebd.backbones.resnet50 import DIM, Bottleneck, ResNet50
 
 
 def resnet50_graph(

@@ -16,14 +16,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ongebd.baselines.network import (
-    Dropout,
-    Layout,
-    NetworkConfig,
-    OnlineNetwork,
-    Size,
-    binary_losses,
-)
+from ongebd.baselines.network import Dropout, Layout, NetworkConfig, OnlineNetwork, Size, binary_losses
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from ongebd.cli.options import Quiet, Whole
 from ongebd.cli.terminal import Progress, counted
 from ongebd.errors import ConfigError
 from ongebd.lab.composites.compose import check_empty
@@ -23,11 +24,11 @@ def compose(
     /,
     *,
     out: Annotated[Path, Parameter(alias="-o")],
-    config: Annotated[ComposeConfig | None, Parameter(name="*")] = None,
+    config: Annotated[ComposeConfig | None, Whole] = None,
     labels: Path | None = None,
     groups: Path | None = None,
     workers: int = 1,
-    quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
+    quiet: Quiet = False,
 ) -> int:
     """Make videos with known event boundaries out of clips.
 
@@ -45,16 +46,12 @@ def compose(
         Video files, and folders of video files with their sub-folders.
     out
         Folder for all results; must be empty.
-    config
-        What is composed.
     labels
         Labels of the clips, as for `ongebd evaluate`; ids are file names without ending.
     groups
         CSV with the columns file and group: clips of one group show the same setting.
     workers
         Processes.
-    quiet
-        Print only warnings.
     """
     if not clips:
         raise ConfigError("no clips: name a folder of video files (see: ongebd compose --help)")

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from ongebd.cli.options import Quiet
 from ongebd.cli.terminal import Progress, counted
 from ongebd.common.text import printable
 from ongebd.common.writing import MUXERS, write_whole
@@ -30,7 +31,7 @@ def convert(
     fps: float | None = None,
     video: str | None = None,
     force: Annotated[bool, Parameter(negative=())] = False,
-    quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
+    quiet: Quiet = False,
 ) -> int:
     """Turn what `ongebd detect` found, or labels, into another format.
 
@@ -52,8 +53,6 @@ def convert(
         The video, if the source doesn't name it or it has moved; or which one of several.
     force
         Overwrite the target.
-    quiet
-        Print only warnings and errors to stderr.
     """
     name = format or format_of(target.name)
     if name != "chapters":

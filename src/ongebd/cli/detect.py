@@ -13,7 +13,20 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ongebd import __version__
-from ongebd.cli.options import AccessOption, ClusterOption, Listed, PartOption, Sources, checked_sources
+from ongebd.cli.options import (
+    AccessOption,
+    ClusterOption,
+    Force,
+    Listed,
+    ModelName,
+    PartOption,
+    Quiet,
+    SourceFps,
+    Sources,
+    WhichStream,
+    Whole,
+    checked_sources,
+)
 from ongebd.cli.terminal import ClosedOutput, Progress, Videos, counted, span
 from ongebd.common.text import spoken_name
 from ongebd.detector import Model, StreamConfig, load
@@ -37,7 +50,7 @@ from ongebd.output import (
 from ongebd.output.files import writer_of
 
 if TYPE_CHECKING:
-    from ongebd.cluster import DetectTask
+    from ongebd.cluster.detect import DetectTask
 
 
 def detect(
@@ -50,17 +63,17 @@ def detect(
     format: Annotated[str | None, Parameter(alias="-f")] = None,  # noqa: A002
     plot: Annotated[bool, Parameter(negative=())] = False,
     stem: str | None = None,
-    model: Annotated[str, Parameter(alias="-m")] = DEFAULT_MODEL,
-    config: Annotated[StreamConfig | None, Parameter(name="*")] = None,
-    wanted: Annotated[Selection | None, Parameter(name="*")] = None,
-    part: Annotated[PartOption | None, Parameter(name="*")] = None,
-    stream: int | None = None,
-    source_fps: float | None = None,
+    model: ModelName = DEFAULT_MODEL,
+    config: Annotated[StreamConfig | None, Whole] = None,
+    wanted: Annotated[Selection | None, Whole] = None,
+    part: Annotated[PartOption | None, Whole] = None,
+    stream: WhichStream = None,
+    source_fps: SourceFps = None,
     device: str = "cpu",
-    access: Annotated[AccessOption | None, Parameter(name="*")] = None,
-    where: Annotated[ClusterOption | None, Parameter(name="*")] = None,
-    quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
-    force: Annotated[bool, Parameter(negative=())] = False,
+    access: Annotated[AccessOption | None, Whole] = None,
+    where: Annotated[ClusterOption | None, Whole] = None,
+    quiet: Quiet = False,
+    force: Force = False,
 ) -> int:
     """Find the event boundaries of videos, as they stream.
 
@@ -93,29 +106,9 @@ def detect(
         Draw DIR/VIDEO.png with score, threshold, boundaries and pictures. Needs --out.
     stem
         Name of the result files, without ending. For a single source; needs --out.
-    model
-        A method or the folder of a trained model; `ongebd models` lists them.
-    config
-        Settings of the stream.
-    wanted
-        Which of the boundaries are wanted.
-    part
-        Which part of the sources is looked at.
-    stream
-        Which video stream to read if a file has several, from 0. Cover art doesn't count.
-    source_fps
-        Frames per second of a source without timestamps (raw H.264, pictures). [--fps, or 25]
     device
         Where networks run: cpu; cuda or cuda:N (many files in parallel); openvino (an extra);
         openvino:bfloat16 (moves one in ten boundaries of the default model).
-    access
-        What sources may reach and hold.
-    where
-        Where the work is done. Results of a cluster go to --out; finished videos are not repeated.
-    quiet
-        Print only warnings and errors to stderr.
-    force
-        Overwrite files in --out even if they don't come from the same source.
     """
     where = where or ClusterOption()
     if store is not None:
@@ -177,13 +170,10 @@ def detect(
     )
     reading.part  # noqa: B018 - refused before any work
     if where.cluster is not None and out is not None:
-        from ongebd.cluster import DetectTask
+        from ongebd.cluster.detect import DetectTask
 
         task = DetectTask(
-            model=model,
-            formats=tuple(formats),
-            identity=loaded.backbone.identity,
-            reading=reading,
+            model=model, formats=tuple(formats), identity=loaded.backbone.identity, reading=reading
         )
         return _on_cluster(where, sources, stems, out, task, force=force, quiet=quiet)
 
@@ -296,7 +286,7 @@ def _on_cluster(
     quiet: bool,
 ) -> int:
     """The same on a cluster; returns the exit status."""
-    from ongebd.cluster import detect_on, jobs_of
+    from ongebd.cluster.detect import detect_on, jobs_of
 
     jobs = jobs_of(sources, stems, out, task, force=force)
     there = sum(job.done is not None for job in jobs)

@@ -7,14 +7,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
 from ongebd.cli.options import strict
 from ongebd.cli.tables import print_tables
-from ongebd.cli.terminal import Progress
+from ongebd.cli.terminal import Progress, say
 from ongebd.common.tables import Table
+from ongebd.detector.models import DEFAULT_MODEL
 from ongebd.errors import ConfigError, import_extra
 
 app = App(
@@ -23,7 +24,6 @@ app = App(
     help_format="plaintext",
     default_parameter=Parameter(converter=strict),
 )
-app.command("ongebd.cli.experiment_figure:figure", name="figure", help="Draw videos for a paper.")
 
 
 @app.command(name="list")
@@ -45,8 +45,7 @@ def list_() -> int:
         for name, experiment in EXPERIMENTS.items()
     ]
     print_tables(
-        [Table("", ("", ""), rows)],
-        "`ongebd experiment list --help` shows the layout of the data sets",
+        [Table("", ("", ""), rows)], "`ongebd experiment list --help` shows the layout of the data sets"
     )
     return 0
 
@@ -155,3 +154,68 @@ def _files(texts: Sequence[str]) -> dict[str, Path]:
 def _plain_arguments(arguments: Sequence[str]) -> list[str]:
     """The command line without folders of this machine."""
     return [Path(text).name or text if "/" in text else text for text in arguments]
+
+
+@app.command(name="figure")
+def figure(
+    *videos: Path,
+    labels: Path,
+    out: Annotated[list[Path], Parameter(alias="-o", consume_multiple=True, negative=())],
+    method: Annotated[str, Parameter(alias="-m")] = DEFAULT_MODEL,
+    baseline: str | None = None,
+    id: str | None = None,  # noqa: A002
+    dataset: Literal["auto", "kinetics-gebd", "tapos", "inria", "custom"] = "auto",
+    width: Literal["page", "column"] = "page",
+    tolerance: float | None = None,
+    start: float | None = None,
+    end: float | None = None,
+) -> int:
+    """Draw videos for a paper: frames, annotators, and under them each method's curve and boundaries.
+
+    A boundary is right (filled) or false (open) by the official rule: compared with the annotator who agrees
+    best with the method. Shades show the tolerance around annotated boundaries; the darker, the more
+    annotators marked one there.
+
+    Parameters
+    ----------
+    videos
+        Video files; each is read several times.
+    labels
+        Labels that include the videos, as for `ongebd evaluate`.
+    out
+        Files to write: .pdf, .svg or .png; can be repeated.
+    method
+        A method or the folder of a trained model; `ongebd models` lists them.
+    baseline
+        A second method, drawn below.
+    id
+        The id in the labels of a single video. [from the file's name, as in `ongebd evaluate`]
+    dataset
+        Whose rules apply; auto chooses by the file.
+    width
+        Width of a page (6.875 inches) or of a column (3.25 inches).
+    tolerance
+        Seconds within which a boundary is right. [0.05 of the labelled length]
+    start
+        Start of the drawn part, seconds. [the beginning]
+    end
+        End of the drawn part, seconds. [the end of the labels]
+    """
+    if not videos:
+        raise ConfigError("no video: name one or more files")
+    files = import_extra("ongebd.lab.experiments.figures.video", "plot").draw_video(
+        videos,
+        labels,
+        method,
+        baseline,
+        out,
+        video_id=id,
+        dataset=dataset,
+        width=width,
+        tolerance=tolerance,
+        start=start,
+        end=end,
+    )
+    for file in files:
+        say(f"wrote {file}")
+    return 0

@@ -12,19 +12,29 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from ongebd import backbones
-from ongebd.cli.options import AccessOption, ClusterOption, Listed, Sources, checked_sources
+from ongebd.cli.options import (
+    AccessOption,
+    ClusterOption,
+    Listed,
+    Sources,
+    WhichStream,
+    Whole,
+    checked_sources,
+)
 from ongebd.cli.terminal import Progress, Videos, counted, span
 from ongebd.common.text import public_name
 from ongebd.data.id_matching import captured_id, compile_pattern
 from ongebd.data.labels import read_ids
 from ongebd.errors import ConfigError
-from ongebd.features import ExtractConfig, Extracted, Failure, FeatureStore, Working, sampling_identity
-from ongebd.features import extract as run_extract
+from ongebd.features.extract import ExtractConfig, Extracted, Working, sampling_identity
+from ongebd.features.extract import extract as run_extract
+from ongebd.features.records import Failure
+from ongebd.features.store import FeatureStore
 from ongebd.output.files import source_stem
 from ongebd.video.timing import exact_rate
 
 if TYPE_CHECKING:
-    from ongebd.cluster import Cluster
+    from ongebd.cluster.connection import Cluster
 
 _GPU_BATCH = 64
 _MOST_JOBS = 16
@@ -45,10 +55,10 @@ def extract(
     id_pattern: str | None = None,
     jobs: int | None = None,
     batch: int | None = None,
-    stream: int | None = None,
+    stream: WhichStream = None,
     source_fps: float | None = None,
-    access: Annotated[AccessOption | None, Parameter(name="*")] = None,
-    where: Annotated[ClusterOption | None, Parameter(name="*")] = None,
+    access: Annotated[AccessOption | None, Whole] = None,
+    where: Annotated[ClusterOption | None, Whole] = None,
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
 ) -> int:
     """Store the features of videos, for training.
@@ -83,14 +93,8 @@ def extract(
         Videos in parallel; on a cluster, per worker. [CPU: 1, GPU: half the processors]
     batch
         Frames per call of the backbone. [CPU: 1, GPU: 64]
-    stream
-        Which video stream to read if a file has several, from 0. Cover art doesn't count.
     source_fps
         Frames per second of a source without timestamps (raw H.264). [--fps]
-    access
-        What sources may reach and hold.
-    where
-        Where the work is done.
     quiet
         Print only failures.
     """
@@ -135,7 +139,7 @@ def extract(
         if where.cluster is None:
             started = run_extract(videos.items(), store, net, config)
         else:
-            from ongebd.cluster import FeatureTask, extract_on
+            from ongebd.cluster.extract import FeatureTask, extract_on
 
             task = FeatureTask(
                 backbone=backbone,

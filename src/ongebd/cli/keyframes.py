@@ -10,7 +10,18 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from ongebd.cli.options import AccessOption, PartOption, Sources, checked_sources
+from ongebd.cli.options import (
+    AccessOption,
+    Force,
+    ModelName,
+    PartOption,
+    Quiet,
+    SourceFps,
+    Sources,
+    WhichStream,
+    Whole,
+    checked_sources,
+)
 from ongebd.cli.terminal import Progress, counted
 from ongebd.common.text import is_unique, printable, public_name, spoken_name
 from ongebd.common.writing import write_whole
@@ -31,15 +42,15 @@ def keyframes(
     *,
     out: Annotated[Path, Parameter(alias="-o")],
     max: int = 32,  # noqa: A002
-    model: Annotated[str, Parameter(alias="-m")] = DEFAULT_MODEL,
-    config: Annotated[StreamConfig | None, Parameter(name="*")] = None,
-    part: Annotated[PartOption | None, Parameter(name="*")] = None,
-    stream: int | None = None,
-    source_fps: float | None = None,
+    model: ModelName = DEFAULT_MODEL,
+    config: Annotated[StreamConfig | None, Whole] = None,
+    part: Annotated[PartOption | None, Whole] = None,
+    stream: WhichStream = None,
+    source_fps: SourceFps = None,
     device: str = "cpu",
-    access: Annotated[AccessOption | None, Parameter(name="*")] = None,
-    quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
-    force: Annotated[bool, Parameter(negative=())] = False,
+    access: Annotated[AccessOption | None, Whole] = None,
+    quiet: Quiet = False,
+    force: Force = False,
 ) -> int:
     """Write one sharp picture for each segment of a video.
 
@@ -54,24 +65,8 @@ def keyframes(
         Folder for the pictures.
     max
         Most pictures of one video.
-    model
-        A method or the folder of a trained model; `ongebd models` lists them.
-    config
-        Settings of the stream.
-    part
-        Which part of the sources is looked at.
-    stream
-        Which video stream to read if a file has several, from 0. Cover art doesn't count.
-    source_fps
-        Frames per second of a source without timestamps (raw H.264, pictures). [--fps, or 25]
     device
         Where networks run; see `ongebd detect --help-all`.
-    access
-        What sources may reach and hold.
-    quiet
-        Print only warnings and errors to stderr.
-    force
-        Overwrite files in --out even if they don't come from the same source.
     """
     if max < 1:
         raise ConfigError(f"--max must be at least 1, not {max}")

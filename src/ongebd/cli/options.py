@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
     from rich.console import Console, ConsoleOptions
 
-    from ongebd.cluster import Cluster
+    from ongebd.cluster.connection import Cluster
 
 ALL = "--help-all"
 TOKEN = "ONGEBD_TOKEN"
@@ -173,6 +173,25 @@ _THEIRS = {
     "--num-images": "ongebd keyframes --max",
 }
 """Names of PySceneDetect, and ours."""
+
+Quiet = Annotated[bool, Parameter(alias="-q", negative=(), help="Print only warnings and errors to stderr.")]
+Force = Annotated[
+    bool,
+    Parameter(negative=(), help="Overwrite files in --out even if they don't come from the same source."),
+]
+ModelName = Annotated[
+    str, Parameter(alias="-m", help="A method or the folder of a trained model; `ongebd models` lists them.")
+]
+WhichStream = Annotated[
+    int | None,
+    Parameter(help="Which video stream to read if a file has several, from 0. Cover art doesn't count."),
+]
+SourceFps = Annotated[
+    float | None,
+    Parameter(help="Frames per second of a source without timestamps (raw H.264, pictures). [--fps, or 25]"),
+]
+Whole = Parameter(name="*")
+"""Of a dataclass whose fields are the options."""
 
 Sources = Annotated[list[str], Parameter(allow_leading_hyphen=True, negative=())]
 """Files, folders, URLs, cameras, and `-` for standard input; see `checked_sources`."""

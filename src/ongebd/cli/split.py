@@ -13,11 +13,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from ongebd.cli.options import Quiet
 from ongebd.cli.terminal import Progress, counted
 from ongebd.common.text import printable, spoken_name
 from ongebd.common.writing import MUXERS, write_whole
-from ongebd.detector.keyframes import keyframes
-from ongebd.detector.segments import Segment
+from ongebd.detector.segments import Segment, keyframes
 from ongebd.detector.trace import jpeg
 from ongebd.errors import ConfigError
 from ongebd.output import check_stem, clock, protect_sources, writing
@@ -38,7 +38,7 @@ def split(
     save_images: int = 0,
     name: str = "$VIDEO_NAME-Scene-$SCENE_NUMBER",
     force: Annotated[bool, Parameter(negative=())] = False,
-    quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
+    quiet: Quiet = False,
 ) -> int:
     """Write each segment of a video into a file of its own, with its sound.
 
@@ -61,8 +61,6 @@ def split(
         Name of the files, without ending; $START_TIME and $END_TIME work too.
     force
         Overwrite files in --out.
-    quiet
-        Print only warnings and errors to stderr.
     """
     if save_images < 0:
         raise ConfigError(f"--save-images must be at least 0, not {save_images}")

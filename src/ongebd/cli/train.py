@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from ongebd.cli.options import Quiet
 from ongebd.cli.terminal import Progress
 from ongebd.errors import ConfigError, import_extra
 from ongebd.lab.training.config import TrainConfig, read_config
@@ -26,7 +27,7 @@ def train(
     seed: int | None = None,
     set: Annotated[list[str] | None, Parameter(alias="-s", negative=())] = None,  # noqa: A002
     resume: Annotated[bool, Parameter(negative=())] = False,
-    quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
+    quiet: Quiet = False,
 ) -> int:
     """Train the paper's anticipator on stored features.
 
@@ -59,8 +60,6 @@ def train(
         K, L, N (layers), Δ, τ and α work too.
     resume
         Continue from the checkpoint in --out. The result equals that of an uninterrupted training.
-    quiet
-        Print only errors.
     """
     options: dict[str, Any] = {
         "store": store,
@@ -84,14 +83,7 @@ def train(
     return 0
 
 
-SYMBOLS = {
-    "K": "region",
-    "L": "window",
-    "N": "layers",
-    "α": "alpha",
-    "Δ": "delta",
-    "τ": "tau",
-}
+SYMBOLS = {"K": "region", "L": "window", "N": "layers", "α": "alpha", "Δ": "delta", "τ": "tau"}
 """The paper's letters for settings; N is the usual one for the number of layers."""
 
 

@@ -18,7 +18,7 @@ from cyclopts import Parameter, Token
 from rich.console import Console
 from rich.text import Text
 
-from ongebd.cli.options import TOKEN, AccessOption, Sources, checked_sources
+from ongebd.cli.options import TOKEN, AccessOption, ModelName, Sources, Whole, checked_sources
 from ongebd.cli.terminal import ClosedOutput, say
 from ongebd.common.settings import Range, check_fields
 from ongebd.detector import StreamConfig
@@ -193,11 +193,11 @@ def watch(
     sources: Sources | None = None,
     /,
     *,
-    options: Annotated[WatchOptions | None, Parameter(name="*")] = None,
-    alerts: Annotated[Alerts | None, Parameter(name="*")] = None,
-    access: Annotated[AccessOption | None, Parameter(name="*")] = None,
-    model: Annotated[str, Parameter(alias="-m")] = DEFAULT_MODEL,
-    config: Annotated[StreamConfig | None, Parameter(name="*")] = None,
+    options: Annotated[WatchOptions | None, Whole] = None,
+    alerts: Annotated[Alerts | None, Whole] = None,
+    access: Annotated[AccessOption | None, Whole] = None,
+    model: ModelName = DEFAULT_MODEL,
+    config: Annotated[StreamConfig | None, Whole] = None,
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
 ) -> int:
     """Watch cameras and feeds until Ctrl-C, and report new events.
@@ -211,16 +211,6 @@ def watch(
     sources
         URLs (rtsp, rtmp, http, udp, tcp, …), camera:N, files, or - for standard input; NAME=URL gives one a
         name. Or cameras.toml, a file with cameras and their settings; SIGHUP reloads it.
-    options
-        Settings of the watch.
-    alerts
-        Which incidents alarm you.
-    access
-        What sources may reach and hold.
-    model
-        A method or the folder of a trained model; `ongebd models` lists them.
-    config
-        Settings of the streams.
     quiet
         Print only alerts and warnings.
     """

@@ -18,7 +18,7 @@ from ongebd.common.writing import write_whole
 from ongebd.data.files import sha256
 from ongebd.detector import Model, load
 from ongebd.errors import ClusterError, OngebdError
-from ongebd.features import Failure
+from ongebd.features.records import Failure
 from ongebd.output import Reading, RunEnd, detect_source, open_writers, output_paths, protect_others, writing
 from ongebd.video.source import local_path
 

@@ -15,16 +15,9 @@ from ongebd.cluster.manifest import Entry, Manifest
 from ongebd.cluster.worker import Answer, Video, Work, answers
 from ongebd.common.text import public_name
 from ongebd.errors import ClusterError, ConfigError
-from ongebd.features import (
-    ExtractConfig,
-    Extracted,
-    Failure,
-    Failures,
-    FeatureStore,
-    VideoFeatures,
-    video_features,
-)
-from ongebd.features.extract import ONE_VIDEOS_FAULT
+from ongebd.features.extract import ONE_VIDEOS_FAULT, ExtractConfig, Extracted, VideoFeatures, video_features
+from ongebd.features.records import Failure, Failures
+from ongebd.features.store import FeatureStore
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from ongebd.common.writing import write_whole
 from ongebd.errors import OngebdError, os_errors
-from ongebd.features.disk import write_at
+from ongebd.features.records import write_at
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,7 +17,7 @@ from ongebd import __version__
 from ongebd.cluster.connection import Cluster, first_line
 from ongebd.common.text import public_name
 from ongebd.errors import ClusterError, OngebdError, os_errors
-from ongebd.features import Failure
+from ongebd.features.records import Failure
 
 MOST = 3
 """Attempts at a video whose worker dies."""

@@ -10,8 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from ongebd.common.writing import MUXERS
-from ongebd.data.files import parse_json, read_text, table_rows
-from ongebd.data.numbers import number, parse_number, videos
+from ongebd.data.files import number, parse_json, parse_number, read_text, table_rows, videos
 from ongebd.errors import LabelError, OngebdError, import_extra
 
 Spans = list[tuple[float, float]]

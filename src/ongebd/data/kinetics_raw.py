@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from ongebd.data.numbers import is_list, kind, number, videos
+from ongebd.data.files import is_list, kind, number, videos
 from ongebd.errors import LabelError
 
 MIN_ANNOTATORS = 3

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ongebd.data.files import UnreadKeys
+from ongebd.data.files import FloatArray, UnreadKeys, is_list, kind, number, number_list
+from ongebd.data.files import videos as count_of
 from ongebd.data.label_set import LabelSet, VideoLabels
-from ongebd.data.numbers import FloatArray, is_list, kind, number, number_list
-from ongebd.data.numbers import videos as count_of
 from ongebd.errors import LabelError
 
 # 1y60SfvKbxY_s00002_79_481_81_895: the video, its shot, and from 79.481 s to 81.895 s of the shot.

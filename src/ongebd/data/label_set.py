@@ -8,8 +8,8 @@ from dataclasses import InitVar, dataclass, field, replace
 
 import numpy as np
 
-from ongebd.data.numbers import FloatArray
-from ongebd.data.numbers import videos as count_of
+from ongebd.data.files import FloatArray
+from ongebd.data.files import videos as count_of
 from ongebd.errors import LabelError
 
 _MOST = 1e6  # seconds, or frames a second: a clock's boundaries of a longer video fill the memory

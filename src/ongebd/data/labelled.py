@@ -9,9 +9,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ongebd.data.files import FloatArray
 from ongebd.data.id_matching import hint, instances_in, match_ids
 from ongebd.data.label_set import LabelSet, VideoLabels
-from ongebd.data.numbers import FloatArray
 from ongebd.errors import LabelError
 
 BoolArray = npt.NDArray[np.bool_]
@@ -173,11 +173,7 @@ def frame_targets(
 
 
 def _labelled(
-    stored: Any,
-    label: VideoLabels,
-    rule: LabelRule,
-    near: float,
-    span: tuple[float, float] | None = None,
+    stored: Any, label: VideoLabels, rule: LabelRule, near: float, span: tuple[float, float] | None = None
 ) -> LabelledVideo:
     times, part = stored.times, slice(None)
     if span is not None:

@@ -26,11 +26,19 @@ from typing import Any, Literal
 
 from ongebd.common.writing import MUXERS
 from ongebd.data import exchange
-from ongebd.data.files import UnreadKeys, parse_json, read_bytes, read_text, sha256, table_rows
+from ongebd.data.files import (
+    UnreadKeys,
+    kind,
+    parse_json,
+    parse_number,
+    read_bytes,
+    read_text,
+    sha256,
+    table_rows,
+)
 from ongebd.data.kinetics_raw import convert_raw_annotation, is_raw_annotation
 from ongebd.data.label_dicts import FRAMES, KINDS, OFFICIAL, OWN, TIMES, from_dict
 from ongebd.data.label_set import LabelSet, VideoLabels
-from ongebd.data.numbers import kind, parse_number
 from ongebd.data.restricted_pickle import read_pickle
 from ongebd.errors import LabelError, os_errors
 

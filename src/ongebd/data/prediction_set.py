@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ongebd.data.files import FloatArray, number_list
 from ongebd.data.id_matching import instances_in, match_ids
 from ongebd.data.label_set import LabelSet
-from ongebd.data.numbers import FloatArray, number_list
 from ongebd.errors import LabelError
 
 Unit = Literal["seconds", "frames"]

@@ -11,9 +11,19 @@ from pathlib import Path
 
 import numpy as np
 
-from ongebd.data.files import UnreadKeys, parse_json, read_bytes, read_text, sha256, table_rows
-from ongebd.data.numbers import kind, number, number_list, parse_number
-from ongebd.data.numbers import videos as count_of
+from ongebd.data.files import (
+    UnreadKeys,
+    kind,
+    number,
+    number_list,
+    parse_json,
+    parse_number,
+    read_bytes,
+    read_text,
+    sha256,
+    table_rows,
+)
+from ongebd.data.files import videos as count_of
 from ongebd.data.prediction_set import PredictionSet, Unit, VideoPrediction
 from ongebd.data.restricted_pickle import read_pickle
 from ongebd.errors import LabelError, os_errors

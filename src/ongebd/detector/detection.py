@@ -113,7 +113,7 @@ class Detection:
             ConfigError: The source can't be read twice (a pipe, a camera), or `max` isn't a whole number.
             SourceError: The source can't be read any more.
         """
-        from ongebd.detector.keyframes import keyframes
+        from ongebd.detector.segments import keyframes
 
         if self._reader is None:
             raise ConfigError(

@@ -106,12 +106,7 @@ def _is_folder(name: str) -> bool:
 
 
 def _named(
-    name: str,
-    recipe: Recipe,
-    threads: int,
-    device: str,
-    weights: Path | str | None,
-    given: Backbone | None,
+    name: str, recipe: Recipe, threads: int, device: str, weights: Path | str | None, given: Backbone | None
 ) -> Model:
     kind, colon, text = name.partition(":")
     argument = text if colon else None

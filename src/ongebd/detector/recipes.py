@@ -7,9 +7,8 @@ from typing import Any
 
 from ongebd import backbones
 from ongebd.baselines import pyscenedetect, transnet
-from ongebd.baselines.clock import PERIOD, Clock
 from ongebd.baselines.methods import METHODS
-from ongebd.baselines.naive import Persistence, WindowMean
+from ongebd.baselines.naive import PERIOD, Clock, Persistence, WindowMean
 from ongebd.baselines.pictures import Pictures
 from ongebd.baselines.predictability import Predictability
 from ongebd.detector.config import StreamConfig

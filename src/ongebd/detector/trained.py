@@ -150,7 +150,7 @@ def _baseline(folder: Path, name: str, threads: int, device: str) -> tuple[int, 
     """D, and what makes a stream's scorer."""
     import_extra("torch", "train")
     from ongebd.backbones.torch_backbone import torch_device
-    from ongebd.baselines.network_scorer import NetworkScorer
+    from ongebd.baselines.network import NetworkScorer
     from ongebd.baselines.weights import load_network
 
     network = load_network(folder).to(torch_device(device))

@@ -21,7 +21,7 @@ from ongebd.common import MAX_PIXELS
 from ongebd.common.settings import Range, check_fields
 from ongebd.common.text import public_name
 from ongebd.errors import ConfigError, FeatureError, SourceError
-from ongebd.features.failures import Failure, Failures
+from ongebd.features.records import Failure, Failures
 from ongebd.features.store import Features16, FeatureStore
 from ongebd.types import Feature, Frame
 from ongebd.video import Source, VideoReader, source_name
@@ -169,12 +169,7 @@ def video_features(
     source_fps = fps if config.source_fps is None else config.source_fps
     access = Connecting(max_pixels=config.max_pixels, private_network=config.private_network)
     with VideoReader(
-        source,
-        fps,
-        view=backbone.view,
-        stream=config.stream,
-        source_fps=source_fps,
-        connecting=access,
+        source, fps, view=backbone.view, stream=config.stream, source_fps=source_fps, connecting=access
     ) as video:
         progress.expected = video.expected_duration
         with closing(frame_features(video, backbone, config.workers, config.batch)) as features:

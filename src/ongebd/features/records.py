@@ -1,15 +1,72 @@
-"""How a store is laid out on disk: its header, its index, and the arrays of one video."""
+"""A store on disk: its header, its index, its failures, and writes that survive a kill or a full disk."""
 
 from __future__ import annotations
 
 import json
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from sys import float_info
-from typing import Self
+from typing import BinaryIO, Self
 
-from ongebd.errors import StoreError
-from ongebd.features.disk import write_at
+from ongebd.common.text import public_name
+from ongebd.common.writing import write_whole
+from ongebd.errors import StoreError, os_errors
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(file: BinaryIO) -> None:
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _try_lock(file: BinaryIO) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def lock_file(path: Path) -> BinaryIO | None:
+    """Lock a file, which is created if needed; None if another has the lock.
+
+    Closing the file, or the end of the process, gives the lock back. (filelock would take 0.1 s to import.)
+    """
+    file = path.open("ab", buffering=0)
+    try:
+        _try_lock(file)
+    except OSError:
+        file.close()
+        return None
+    return file
+
+
+def write_at(path: Path, offset: int, data: bytes | bytearray) -> None:
+    """Write bytes to the disk at `offset`, in place of all that follows. On an error the file ends there."""
+    with path.open("r+b" if path.exists() else "x+b", buffering=0) as file:
+        file.truncate(offset)
+        try:
+            file.seek(offset)
+            left = memoryview(data)
+            while left:
+                left = left[file.write(left) :]
+            os.fsync(file.fileno())
+        except OSError:
+            file.truncate(offset)
+            raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk."""
+    if sys.platform != "win32":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
 
 FORMAT = 1
 """Of the folder's layout; a store of another format is refused."""
@@ -134,3 +191,52 @@ class Index:
         write_at(self._path, self._size, line)
         self._size += len(line)
         self.records[record.id] = record
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One video that couldn't be extracted, its source without credentials, and why, in one line."""
+
+    id: str
+    source: str
+    reason: str
+
+    @classmethod
+    def of(cls, video_id: str, source: str, problem: object) -> Self:
+        """The failure of a video, with the problem as one line without credentials."""
+        return cls(video_id, public_name(source), public_name(" ".join(str(problem).split())))
+
+
+class Failures:
+    """The file `failures.jsonl` of a store: a line for each video that failed and hasn't been done since."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "failures.jsonl"
+
+    def read(self) -> list[Failure]:
+        """All failures in the file; a line that wasn't written whole is ignored."""
+        if not self._path.exists():
+            return []
+        found = []
+        for line in self._path.read_bytes().split(b"\n")[:-1]:  # the last one has no end
+            with suppress(ValueError, TypeError, RecursionError):
+                found.append(Failure(**json.loads(line)))
+        return found
+
+    def keep(self, wanted: Callable[[Failure], bool]) -> None:
+        """Forget all other failures."""
+        before = self.read()
+        left = [failure for failure in before if wanted(failure)]
+        if len(left) < len(before):
+            with os_errors(self._path, error=StoreError), write_whole(self._path) as part:
+                write_at(part, 0, b"".join(map(_line, left)))
+
+    def add(self, failure: Failure) -> None:
+        """Write one more after the last whole line, over what a killed process left of another."""
+        with os_errors(self._path, error=StoreError):
+            lines = self._path.read_bytes() if self._path.exists() else b""
+            write_at(self._path, lines.rfind(b"\n") + 1, _line(failure))
+
+
+def _line(failure: Failure) -> bytes:
+    return json.dumps(asdict(failure), ensure_ascii=True).encode() + b"\n"

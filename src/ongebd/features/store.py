@@ -24,8 +24,7 @@ from ongebd.common.settings import differences
 from ongebd.common.text import public_name
 from ongebd.common.writing import write_whole
 from ongebd.errors import StoreError, os_errors
-from ongebd.features.disk import lock_file, sync_folder, write_at
-from ongebd.features.records import Index, Record, StoreHeader, aligned
+from ongebd.features.records import Index, Record, StoreHeader, aligned, lock_file, sync_folder, write_at
 
 Features16 = npt.NDArray[np.float16]
 """Features of one video as the store holds them, shape (T, D)."""

@@ -57,10 +57,7 @@ class _Block(nn.Module):
 
 
 def map_encoder(
-    channels: int,
-    width: int,
-    strides: Sequence[int],
-    norm: Callable[[int], nn.Module] = nn.BatchNorm2d,
+    channels: int, width: int, strides: Sequence[int], norm: Callable[[int], nn.Module] = nn.BatchNorm2d
 ) -> nn.Sequential:
     """A ResNet of four blocks, W / 8 to W numbers wide: (S, C, L, L) → (S, W, L', L')."""
     widths = [max(1, width // 8), max(1, width // 4), max(1, width // 2), width]

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ongebd.common.text import printable, public_name, shortened
+from ongebd.data.files import number
 from ongebd.data.label_set import VideoLabels
 from ongebd.data.labels import read_labels
-from ongebd.data.numbers import number
 from ongebd.errors import ConfigError, LabelError, os_errors
 from ongebd.output.files import source_stem
 from ongebd.output.formats import FORMATS

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ongebd.detector.detector import in_seconds
 from ongebd.errors import FeatureError, OngebdError
-from ongebd.pool.runtime.base import Window
+from ongebd.pool.runtime import Window
 from ongebd.types import ImageU8
 
 What = Literal["frame", "epoch", "close"]

@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.detector.keyframes import sharpness
+from ongebd.detector.segments import sharpness
 from ongebd.types import ImageU8
 from ongebd.watch.incidents import Look
 

@@ -19,12 +19,11 @@ from ongebd.detector.trace import jpeg
 from ongebd.errors import ConfigError, a_number
 from ongebd.pool import PoolResult, PoolStream
 from ongebd.types import Boundary, Decision, Frame, ImageU8
-from ongebd.watch.cameras import Camera
+from ongebd.watch.cameras import Camera, Masks
 from ongebd.watch.clips import ClipCutter
 from ongebd.watch.history import Best, History
 from ongebd.watch.hub import Hub
 from ongebd.watch.incidents import Incidents
-from ongebd.watch.masks import Masks
 from ongebd.watch.pictures import Album, look_of
 from ongebd.watch.records import (
     Clip,

@@ -29,15 +29,7 @@ from ongebd.watch.incidents import Alerts
 from ongebd.watch.metrics import metrics_text
 from ongebd.watch.records import State
 from ongebd.watch.sink import HubSink, countdown
-from ongebd.watch.sources import (
-    SEGMENTED,
-    Clock,
-    Opener,
-    Patience,
-    WatchedSource,
-    is_live,
-    sources_of,
-)
+from ongebd.watch.sources import SEGMENTED, Clock, Opener, Patience, WatchedSource, is_live, sources_of
 from ongebd.watch.stream import THUMBNAIL_SIDE, WatchedStream
 
 _TICK = 0.25

@@ -96,11 +96,7 @@ def test_an_unreadable_clip_is_reported_and_the_others_go_on(
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(
-    arguments: tuple[str, ...],
-    message: str,
-    clips: Path,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...], message: str, clips: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "a.txt").write_text("mine")

@@ -7,7 +7,7 @@ import pytest
 
 from ongebd.data import LabelSet, PredictionSet, as_label_set, as_prediction_set
 from ongebd.lab.evaluation import EvaluationConfig, evaluate
-from ongebd.lab.evaluation.bootstrap import Interval, resampled_sums
+from ongebd.lab.evaluation.counts import Interval, resampled_sums
 
 
 def made_set(videos: int = 40) -> tuple[LabelSet, PredictionSet]:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from ongebd.data import PredictionSet, VideoPrediction, as_label_set, as_prediction_set
-from ongebd.lab.evaluation.comparison import Comparison, compare
-from ongebd.lab.evaluation.delay import (
+from ongebd.lab.evaluation.comparison import (
+    Comparison,
+    compare,
     count_within_delay,
     false_alarms_per_hour,
     measure_delays,

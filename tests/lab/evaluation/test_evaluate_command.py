@@ -283,12 +283,7 @@ def test_an_option_that_cannot_be_is_refused(
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        {"min_consistency": "some"},
-        {"min_consistency": True},
-        {"resamples": 1.5},
-        {"seed": float("nan")},
-    ],
+    [{"min_consistency": "some"}, {"min_consistency": True}, {"resamples": 1.5}, {"seed": float("nan")}],
 )
 def test_settings_from_python_are_checked_too(settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=next(iter(settings))):

@@ -14,10 +14,17 @@ from hypothesis import strategies as st
 from ongebd.data import LabelSet, as_label_set, as_prediction_set, read_labels
 from ongebd.errors import ConfigError
 from ongebd.lab.evaluation import relative_distance
-from ongebd.lab.evaluation.ceiling import each_annotator, most_consistent_annotator
 from ongebd.lab.evaluation.comparison import Comparison, compare
-from ongebd.lab.evaluation.figures import count_all, figure_values
-from ongebd.lab.evaluation.floors import clock_floor, clock_times, random_floor, uniform_floor, uniform_times
+from ongebd.lab.evaluation.floors import (
+    clock_floor,
+    clock_times,
+    each_annotator,
+    most_consistent_annotator,
+    random_floor,
+    uniform_floor,
+    uniform_times,
+)
+from ongebd.lab.evaluation.relative_distance import count_all, figure_values
 
 Official = Callable[..., dict[str, dict[str, object]]]
 

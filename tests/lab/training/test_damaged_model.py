@@ -42,8 +42,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         return path
     made = tmp_path_factory.mktemp("models") / request.param
     save_network(
-        made,
-        make_network(request.param, network_shape(request.param, BASELINES[request.param], dim=DIM)),
+        made, make_network(request.param, network_shape(request.param, BASELINES[request.param], dim=DIM))
     )
     write_about(
         made,

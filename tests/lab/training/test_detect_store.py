@@ -15,7 +15,7 @@ from ongebd.cli import detect_store as command
 from ongebd.cli import main
 from ongebd.data import read_predictions
 from ongebd.detector.stored import detect_stored, load_for
-from ongebd.features import FeatureStore
+from ongebd.features.store import FeatureStore
 from synthetic import SyntheticConfig, make_synthetic
 
 DIM = 12

@@ -20,9 +20,7 @@ from ongebd.features.store import FeatureStore
 from ongebd.lab.training.config import TrainConfig
 from synthetic import SyntheticConfig, make_synthetic
 
-SMALL = [
-    *("width=16", "ffn=16", "heads=2", "layers=1", "run=32", "lr=0.003", "label_rule=exact"),
-]
+SMALL = [*("width=16", "ffn=16", "heads=2", "layers=1", "run=32", "lr=0.003", "label_rule=exact")]
 
 
 @pytest.fixture

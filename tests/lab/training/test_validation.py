@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from ongebd.baselines.naive import Persistence, WindowMean
+from ongebd.data.files import FloatArray
 from ongebd.data.labelled import LabelledVideo
-from ongebd.data.numbers import FloatArray
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.detector import OnlineDetector
 from ongebd.errors import ConfigError

@@ -3,26 +3,68 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ongebd.detector import Model, SourceRun
 from ongebd.errors import MissingExtraError, OngebdError
 from ongebd.lab.benchmark.cost import cost
 from ongebd.lab.benchmark.machine import cores, machine
-from ongebd.lab.benchmark.many import Steps
 from ongebd.lab.benchmark.plan import BenchPlan
 from ongebd.lab.benchmark.result import BenchResult, MethodResult, VideoResult, WayResult
 from ongebd.lab.benchmark.subjects import Subject, subjects
-from ongebd.lab.benchmark.timing import Cell, OneByOne
-from ongebd.lab.benchmark.video import PYSCENEDETECT, count_frames, read_by_model, read_by_pyscenedetect
+from ongebd.lab.benchmark.timing import Cell, OneByOne, Run, Sample, Steps
 from ongebd.lab.benchmark.ways import Way, open_ways
 from ongebd.pool.runtime import open_runtime
 from ongebd.types import ImageU8
+from ongebd.video import VideoReader
+
+PYSCENEDETECT = "PySceneDetect AdaptiveDetector, its own program"
+
+
+def count_frames(path: Path) -> int:
+    """The frames of a file that can be decoded; reading it once also brings it into the system's memory.
+
+    Raises:
+        SourceError: It can't be read.
+    """
+    with VideoReader(str(path), 1.0, short_side=64) as video:
+        for _frame in video:
+            pass
+        return video.decoded
+
+
+def read_by_model(model: Model, path: Path) -> Run:
+    """A model on a file. A turn is the whole file."""
+
+    def read(_seconds: float) -> Sample:
+        began = time.perf_counter()
+        with SourceRun(str(path), model) as run:
+            for _event in run:
+                pass
+        return Sample(run.video.decoded, time.perf_counter() - began)
+
+    return read
+
+
+def read_by_pyscenedetect(path: Path, frames: int) -> Run:
+    """PySceneDetect's own program on a file, with its own decoder."""
+
+    def read(_seconds: float) -> Sample:
+        package = import_module("scenedetect")
+        began = time.perf_counter()
+        package.detect(str(path), package.AdaptiveDetector())
+        return Sample(frames, time.perf_counter() - began)
+
+    return read
+
 
 Progress = Callable[[str, int, int], object]
 """Takes what is being done, how many parts are done, and of how many, as far as is known."""

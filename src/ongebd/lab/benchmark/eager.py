@@ -14,7 +14,7 @@ from ongebd.backbones import Backbone
 from ongebd.backbones.efficientnet_lite0_network import MEAN, SCALE, EfficientNetLite0
 from ongebd.backbones.onnx_backbone import WholePicture, small_luma
 from ongebd.backbones.torch_backbone import TorchBackbone
-from ongebd.baselines.network_scorer import NetworkScorer
+from ongebd.baselines.network import NetworkScorer
 from ongebd.detector import Model
 from ongebd.detector.detector import AnticipationScorer, Scorer
 from ongebd.estimator import Anticipator

@@ -7,8 +7,7 @@ import platform
 import time
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-
-from ongebd.common.processor import processor
+from pathlib import Path
 
 PACKAGES = [
     "ongebd",
@@ -67,3 +66,15 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return ""
+
+
+_INFO = Path("/proc/cpuinfo")
+
+
+def processor() -> str:
+    """The processor's model as Linux names it, or what Python knows."""
+    if _INFO.exists():
+        for line in _INFO.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

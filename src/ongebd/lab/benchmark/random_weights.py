@@ -12,7 +12,7 @@ from ongebd.detector.trained import ESTIMATOR, ONNX_FILE
 from ongebd.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from ongebd.backbones.resnet50_network import ResNet50
+    from ongebd.backbones.resnet50 import ResNet50
     from ongebd.backbones.torch_backbone import TorchBackbone
 
 NOTE = "random weights: speed only"
@@ -22,7 +22,7 @@ def random_resnet50() -> ResNet50:
     """Random weights, with a normalisation that isn't trivial."""
     import torch
 
-    from ongebd.backbones.resnet50_network import ResNet50
+    from ongebd.backbones.resnet50 import ResNet50
 
     network = ResNet50().eval()
     for module in network.modules():
@@ -79,7 +79,7 @@ def _estimator(threads: int, folder: Path) -> Model:
 
 def _baseline(name: str, threads: int) -> Model:
     from ongebd.baselines.methods import make_network
-    from ongebd.baselines.network_scorer import NetworkScorer
+    from ongebd.baselines.network import NetworkScorer
 
     network = make_network(name).eval().requires_grad_(False)
     backbone = resnet50_backbone(threads)

@@ -6,12 +6,7 @@ import json
 from pathlib import Path
 
 from ongebd.common.tables import NOTHING, Table, escaped, markdown_section
-from ongebd.lab.benchmark.result import (
-    BenchResult,
-    VideoResult,
-    printed_cost,
-    to_json,
-)
+from ongebd.lab.benchmark.result import BenchResult, VideoResult, printed_cost, to_json
 from ongebd.lab.benchmark.timing import Cell, Spread
 from ongebd.lab.evaluation.report import write_files
 

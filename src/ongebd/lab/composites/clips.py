@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.data.numbers import FloatArray
+from ongebd.data.files import FloatArray
 from ongebd.lab.composites.pictures import LumaU8
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ongebd.data.numbers import FloatArray
+from ongebd.data.files import FloatArray
 from ongebd.types import ImageU8
 
 SIDE = 32

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ongebd.common.writing import write_whole
-from ongebd.data.files import parse_json, read_bytes
+from ongebd.data.files import number, parse_json, read_bytes
 from ongebd.data.label_dicts import from_dict
 from ongebd.data.label_set import LabelSet
-from ongebd.data.numbers import number
 from ongebd.errors import LabelError, OngebdError, os_errors
 from ongebd.lab.composites.plan import Join, VideoPlan
 

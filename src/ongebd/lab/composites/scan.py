@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ongebd.data.files import FloatArray
 from ongebd.data.label_set import LabelSet, VideoLabels
 from ongebd.data.labels import read_labels
-from ongebd.data.numbers import FloatArray
 from ongebd.errors import ConfigError, SourceError
 from ongebd.lab.composites.clips import Clip, ClipLibrary, Shot
 from ongebd.lab.composites.grouping import grouped, read_groups

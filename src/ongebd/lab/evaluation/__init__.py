@@ -3,10 +3,4 @@
 from ongebd.lab.evaluation.evaluation import EvaluationConfig, evaluate
 from ongebd.lab.evaluation.relative_distance import THRESHOLDS, RelativeDistance, relative_distance
 
-__all__ = [
-    "THRESHOLDS",
-    "EvaluationConfig",
-    "RelativeDistance",
-    "evaluate",
-    "relative_distance",
-]
+__all__ = ["THRESHOLDS", "EvaluationConfig", "RelativeDistance", "evaluate", "relative_distance"]

@@ -11,21 +11,39 @@ import numpy as np
 
 from ongebd import __version__
 from ongebd.common.settings import Range, check_fields
+from ongebd.data.files import FloatArray
+from ongebd.data.files import videos as count_of
 from ongebd.data.id_matching import IdMatch, hint, match_ids
 from ongebd.data.label_set import LabelSet
 from ongebd.data.labels import min_consistency_of
-from ongebd.data.numbers import FloatArray
-from ongebd.data.numbers import videos as count_of
 from ongebd.data.prediction_set import PredictionSet
 from ongebd.errors import ConfigError, LabelError, shown
-from ongebd.lab.evaluation.bootstrap import Interval, resampled_scores
-from ongebd.lab.evaluation.ceiling import Ceiling, each_annotator, most_consistent_annotator
-from ongebd.lab.evaluation.comparison import Missing, check_min_consistency, compare
-from ongebd.lab.evaluation.counts import Scores
-from ongebd.lab.evaluation.delay import count_within_delay, measure_delays, watched_hours
-from ongebd.lab.evaluation.figures import FIGURES, count_all, figure_values
-from ongebd.lab.evaluation.floors import Floor, clock_floor, clock_times, random_floor, uniform_floor
-from ongebd.lab.evaluation.relative_distance import THRESHOLDS, relative_distance
+from ongebd.lab.evaluation.comparison import (
+    Missing,
+    check_min_consistency,
+    compare,
+    count_within_delay,
+    measure_delays,
+    watched_hours,
+)
+from ongebd.lab.evaluation.counts import Interval, Scores, resampled_scores
+from ongebd.lab.evaluation.floors import (
+    Ceiling,
+    Floor,
+    clock_floor,
+    clock_times,
+    each_annotator,
+    most_consistent_annotator,
+    random_floor,
+    uniform_floor,
+)
+from ongebd.lab.evaluation.relative_distance import (
+    FIGURES,
+    THRESHOLDS,
+    count_all,
+    figure_values,
+    relative_distance,
+)
 from ongebd.lab.evaluation.report_values import (
     Values,
     absolute_values,

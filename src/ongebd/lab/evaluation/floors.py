@@ -1,21 +1,26 @@
-"""Floors: what a predictor scores that never looks at the video.
+"""Floors and ceilings: what a predictor scores that never looks at the video, and what annotators score.
 
-A score means something only above these. The clock is causal, so it is a floor for an online system too; its
-period is chosen on the labels that are scored, which is generous to it.
+A score means something only above the floors. The clock is causal, so it is a floor for an online system too;
+its period is chosen on the labels that are scored, which is generous to it.
+
+The ceiling is what one annotator scores against the others, by the same rule as a system. The exam differs
+slightly: where a video has five annotators, a system may choose the best of five, the left-out annotator the
+best of four. Annotators need not be people.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ongebd.data.numbers import FloatArray
+from ongebd.data.files import FloatArray
+from ongebd.data.label_set import LabelSet
 from ongebd.errors import ConfigError
 from ongebd.lab.evaluation.comparison import Comparison
 from ongebd.lab.evaluation.counts import Counts
-from ongebd.lab.evaluation.figures import count_all, figure_values
+from ongebd.lab.evaluation.relative_distance import count_all, figure_values
 
 PERIODS: tuple[float, ...] = (
     *(0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 7.5, 10.0),
@@ -130,3 +135,69 @@ def _mean_floor(name: str, detail: str, runs: Sequence[Counts]) -> Floor:
     )
     figures = {figure: FloorFigure(float(f), detail, total) for figure, f in figure_values(f1).items()}
     return Floor(name, figures, f1)
+
+
+EACH, MOST_CONSISTENT = "each annotator in turn", "most consistent annotator"
+
+
+def ceiling_name(name: str) -> str:
+    """What reports call the ceiling EACH or MOST_CONSISTENT."""
+    return f"annotators: {'each' if name == EACH else 'the most consistent'} against the others"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ceiling:
+    """What annotators score against the others.
+
+    Attributes:
+        name: EACH or MOST_CONSISTENT.
+        n: Videos with two annotators or more; only these count.
+        counts: Arrays of shape (V, 14) for all videos, summed over each video's annotators.
+        f1: F1 of the totals, shape (14,).
+    """
+
+    name: str
+    n: int
+    counts: Counts
+    f1: FloatArray
+
+
+def each_annotator(comparison: Comparison) -> Ceiling | None:
+    """Every annotator left out in turn and scored against the others; None if no video has two."""
+    everyone = (
+        (video, place) for video, rows in enumerate(comparison.annotators) for place in range(len(rows))
+    )
+    return _ceiling(EACH, comparison, everyone)
+
+
+def most_consistent_annotator(comparison: Comparison, labels: LabelSet) -> Ceiling | None:
+    """Each video's annotator of highest `f1_consis` against the others; None if labels lack it."""
+    choices = [labels.videos[name].most_consistent for name in comparison.ids]
+    known = ((video, place) for video, place in enumerate(choices) if place is not None)
+    return _ceiling(MOST_CONSISTENT, comparison, known)
+
+
+def _ceiling(name: str, comparison: Comparison, left_out: Iterable[tuple[int, int]]) -> Ceiling | None:
+    """Score (video, left-out annotator) pairs, summed over each video's pairs."""
+    pairs = [(video, place) for video, place in left_out if len(comparison.annotators[video]) > 1]
+    if not pairs:
+        return None
+    owner = np.array([video for video, _ in pairs])
+    rows = [comparison.annotators[video] for video in owner]
+    places, limits = [place for _, place in pairs], comparison.limits[owner]
+    marks = [each[place] for each, place in zip(rows, places, strict=True)]
+    exam = replace(
+        comparison,
+        ids=tuple(comparison.ids[video] for video in owner),
+        annotators=[each[:place] + each[place + 1 :] for each, place in zip(rows, places, strict=True)],
+        lengths=comparison.lengths[owner],
+        limits=limits,
+    ).with_detections(
+        [times[(times >= 0) & (times <= limit)] for times, limit in zip(marks, limits, strict=True)]
+    )
+    each = count_all(exam)
+    parts = [np.zeros((len(comparison), each.tp.shape[1]), dtype=np.int64) for _ in range(4)]
+    for total, part in zip(parts, (each.tp, each.positives, each.detections), strict=False):
+        np.add.at(total, owner, part)
+    counts = Counts(*parts)
+    return Ceiling(name, len(set(owner.tolist())), counts, counts.totals().f1)

@@ -13,7 +13,7 @@ from math import inf
 
 import numpy as np
 
-from ongebd.data.numbers import FloatArray
+from ongebd.data.files import FloatArray
 from ongebd.lab.evaluation.counts import Counts, IntArray, precision_recall_f1
 
 _CHUNK = 400_000  # elements of a working array, (T, pairs, detections): small enough to stay in cache

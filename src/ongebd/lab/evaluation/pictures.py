@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from ongebd.common.lettering import lettering
 from ongebd.common.text import shortened
-from ongebd.data.numbers import videos
-from ongebd.lab.evaluation.ceiling import ceiling_name
+from ongebd.data.files import videos
+from ongebd.lab.evaluation.floors import ceiling_name
 from ongebd.lab.evaluation.relative_distance import THRESHOLDS
 from ongebd.lab.evaluation.report_tables import system_names
 from ongebd.lab.evaluation.report_values import Values, systems_in

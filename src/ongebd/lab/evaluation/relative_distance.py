@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from ongebd.data.files import FloatArray
 from ongebd.data.label_set import LabelSet
 from ongebd.data.labels import as_label_set
-from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet, Unit, as_prediction_set
 from ongebd.errors import ConfigError
 from ongebd.lab.evaluation.comparison import Comparison, Missing, compare
@@ -94,3 +94,26 @@ def relative_distance(
     totals = counts.totals()
     scores = {field.name: getattr(totals, field.name) for field in fields(totals)}
     return RelativeDistance(**scores, thresholds=levels, counts=counts, comparison=comparison)
+
+
+ABSOLUTE = (0.1, 0.25, 0.5, 1.0)
+"""Absolute tolerances, seconds: the same for a short and a long video, so that a clock can't win."""
+
+FIGURES = ("average", "relative 0.05", *(f"absolute {seconds}" for seconds in ABSOLUTE))
+"""The figures that have floors and skill."""
+
+RELATIVE_PART = slice(0, len(THRESHOLDS))
+ABSOLUTE_PART = slice(len(THRESHOLDS), len(THRESHOLDS) + len(ABSOLUTE))
+
+
+def count_all(comparison: Comparison) -> Counts:
+    """Counts at the official thresholds, then the absolute tolerances, (V, 14); times are in seconds."""
+    relative, absolute = comparison.relative_tolerances(THRESHOLDS), comparison.absolute_tolerances(ABSOLUTE)
+    return comparison.count(np.concatenate([relative, absolute], axis=1))
+
+
+def figure_values(f1: FloatArray) -> dict[str, FloatArray]:
+    """The figures by name, shape (…), from F1 at all tolerances, shape (…, 14)."""
+    absolute = np.moveaxis(f1[..., ABSOLUTE_PART], -1, 0)
+    values = (f1[..., RELATIVE_PART].mean(axis=-1), f1[..., 0], *absolute)
+    return dict(zip(FIGURES, values, strict=True))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from ongebd.common.tables import NOTHING, Table
 from ongebd.common.text import printable
-from ongebd.data.numbers import videos
-from ongebd.lab.evaluation.ceiling import ceiling_name
-from ongebd.lab.evaluation.figures import ABSOLUTE, FIGURES
+from ongebd.data.files import videos
+from ongebd.lab.evaluation.floors import ceiling_name
+from ongebd.lab.evaluation.relative_distance import ABSOLUTE, FIGURES
 from ongebd.lab.evaluation.report_values import Values, figure_row, systems_in
 
 FIGURE_NAMES = {

@@ -7,17 +7,25 @@ from typing import Any
 
 import numpy as np
 
+from ongebd.data.files import FloatArray
 from ongebd.data.id_matching import IdMatch
 from ongebd.data.label_set import LabelSet
-from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet
-from ongebd.lab.evaluation.bootstrap import Interval
-from ongebd.lab.evaluation.comparison import Comparison
-from ongebd.lab.evaluation.counts import Counts, Scores
-from ongebd.lab.evaluation.delay import ALLOWED_DELAYS, DELAY_TOLERANCE, false_alarms_per_hour
-from ongebd.lab.evaluation.figures import ABSOLUTE, ABSOLUTE_PART, RELATIVE_PART, figure_values
+from ongebd.lab.evaluation.comparison import (
+    ALLOWED_DELAYS,
+    DELAY_TOLERANCE,
+    Comparison,
+    false_alarms_per_hour,
+)
+from ongebd.lab.evaluation.counts import Counts, Interval, Scores
 from ongebd.lab.evaluation.matching import greedy_match
-from ongebd.lab.evaluation.relative_distance import THRESHOLDS
+from ongebd.lab.evaluation.relative_distance import (
+    ABSOLUTE,
+    ABSOLUTE_PART,
+    RELATIVE_PART,
+    THRESHOLDS,
+    figure_values,
+)
 
 Values = dict[str, Any]
 

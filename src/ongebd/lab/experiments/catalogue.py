@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from ongebd.lab.evaluation.delay import ALLOWED_DELAYS
+from ongebd.lab.evaluation.comparison import ALLOWED_DELAYS
 from ongebd.lab.evaluation.relative_distance import THRESHOLDS
 from ongebd.lab.experiments.definition import TSN, Experiment, Row, SetName
 from ongebd.lab.paper import PRINTED

@@ -13,7 +13,7 @@ from pathlib import Path
 from ongebd import backbones
 from ongebd.errors import ConfigError, MissingDataError
 from ongebd.features.extract import ExtractConfig, extract, sampling_identity
-from ongebd.features.failures import Failure
+from ongebd.features.records import Failure
 from ongebd.features.store import FeatureStore
 from ongebd.lab.composites import ComposeConfig, compose, read_clips, read_composites
 from ongebd.lab.composites.scan import find_clips

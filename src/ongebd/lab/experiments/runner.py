@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ongebd.common.processes import side_by_side
+from ongebd.data.files import videos as count_of
 from ongebd.data.labelled import LabelledVideo
-from ongebd.data.numbers import videos as count_of
 from ongebd.errors import MissingDataError, OngebdError
 from ongebd.lab.evaluation.comparison import Comparison
 from ongebd.lab.evaluation.counts import Counts

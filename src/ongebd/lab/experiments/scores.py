@@ -11,18 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ongebd.data.files import FloatArray
 from ongebd.data.label_set import LabelSet
 from ongebd.data.labels import min_consistency_of
-from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet
-from ongebd.lab.evaluation.bootstrap import Interval, resampled_scores
-from ongebd.lab.evaluation.ceiling import each_annotator
-from ongebd.lab.evaluation.comparison import Comparison, compare
-from ongebd.lab.evaluation.counts import Counts, Scores
-from ongebd.lab.evaluation.delay import ALLOWED_DELAYS, count_within_delay
-from ongebd.lab.evaluation.figures import ABSOLUTE, RELATIVE_PART, count_all
-from ongebd.lab.evaluation.floors import clock_periods, clock_times
-from ongebd.lab.evaluation.relative_distance import THRESHOLDS
+from ongebd.lab.evaluation.comparison import ALLOWED_DELAYS, Comparison, compare, count_within_delay
+from ongebd.lab.evaluation.counts import Counts, Interval, Scores, resampled_scores
+from ongebd.lab.evaluation.floors import clock_periods, clock_times, each_annotator
+from ongebd.lab.evaluation.relative_distance import ABSOLUTE, RELATIVE_PART, THRESHOLDS, count_all
 
 RESAMPLES = 1000
 RANDOM_DRAWS = 5

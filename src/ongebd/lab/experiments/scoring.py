@@ -15,10 +15,10 @@ import torch
 
 import ongebd
 from ongebd.backbones.torch_backbone import computing_threads
+from ongebd.data.files import FloatArray
 from ongebd.data.id_matching import match_ids
 from ongebd.data.label_set import LabelSet
 from ongebd.data.labelled import LabelledVideo, label_videos
-from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet, VideoPrediction
 from ongebd.data.predictions import read_predictions
 from ongebd.errors import ConfigError, MissingDataError, OngebdError

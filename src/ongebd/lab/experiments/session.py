@@ -7,8 +7,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from ongebd.data.files import videos as count_of
 from ongebd.data.labels import read_ids
-from ongebd.data.numbers import videos as count_of
 from ongebd.errors import ConfigError, LabelError, MissingDataError, meant
 from ongebd.lab.experiments.cache import Cache
 from ongebd.lab.experiments.catalogue import EXPERIMENTS

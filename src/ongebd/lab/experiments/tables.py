@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ongebd.common.tables import NOTHING, Cell, Table
-from ongebd.lab.evaluation.bootstrap import Interval
+from ongebd.lab.evaluation.counts import Interval
 from ongebd.lab.experiments.definition import PAPER_SETS
 from ongebd.lab.experiments.runner import RowResult, TableResult
 from ongebd.lab.experiments.scores import SCORES, Limit

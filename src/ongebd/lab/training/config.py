@@ -14,7 +14,7 @@ from ongebd.detector.config import StreamConfig
 from ongebd.errors import ConfigError, import_extra, os_errors, shown
 from ongebd.estimator.anticipation import Metric
 from ongebd.estimator.anticipator_config import AnticipatorConfig
-from ongebd.lab.evaluation.figures import FIGURES
+from ongebd.lab.evaluation.relative_distance import FIGURES
 from ongebd.offline.systems import recipe_of
 
 ESTIMATOR = "estimator"

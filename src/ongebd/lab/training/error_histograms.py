@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from ongebd.data.numbers import FloatArray
+from ongebd.data.files import FloatArray
 from ongebd.lab.evaluation.figure_style import (
     BLUE,
     DASHED,

@@ -17,10 +17,10 @@ from torch import nn
 from ongebd import __version__
 from ongebd.baselines.methods import METHODS
 from ongebd.common.tables import NOTHING, Table, markdown
-from ongebd.data.numbers import videos as count_of
+from ongebd.data.files import videos as count_of
 from ongebd.lab.evaluation.evaluation import EvaluationConfig, evaluate
 from ongebd.lab.evaluation.figure_style import save
-from ongebd.lab.evaluation.figures import FIGURES
+from ongebd.lab.evaluation.relative_distance import FIGURES
 from ongebd.lab.evaluation.report import json_bytes, write_files, write_report
 from ongebd.lab.evaluation.report_values import Values
 from ongebd.lab.training.batches import Features
@@ -116,10 +116,7 @@ def write_training_report(report: Report, out: Path) -> None:
     Raises:
         ConfigError: The folder isn't writable.
     """
-    files = {
-        "report.md": _markdown(report.values).encode(),
-        "report.json": json_bytes(report.values),
-    }
+    files = {"report.md": _markdown(report.values).encode(), "report.json": json_bytes(report.values)}
     write_files(out, files)
     save(report.figure, out / "errors.png")
     write_report(report.evaluation, out / "evaluation")

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from ongebd.baselines.network import OnlineNetwork
+from ongebd.data.files import FloatArray
 from ongebd.data.labelled import LabelledVideo
-from ongebd.data.numbers import FloatArray
 from ongebd.data.windows import build_tape, stretches
 from ongebd.estimator.anticipation import Metric
 from ongebd.estimator.anticipator import ConsistentEventAnticipator

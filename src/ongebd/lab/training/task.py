@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from ongebd.baselines.methods import make_network, network_shape
 from ongebd.baselines.network import OnlineNetwork, parameter_count
 from ongebd.baselines.weights import load_made, load_network, save_network
+from ongebd.data.files import FloatArray
 from ongebd.data.labelled import LabelledVideo
-from ongebd.data.numbers import FloatArray
 from ongebd.detector.trained import ONNX_FILE, write_about
 from ongebd.errors import os_errors
 from ongebd.estimator.anticipator import ConsistentEventAnticipator

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ongebd.data.files import FloatArray
 from ongebd.data.label_set import LabelSet
 from ongebd.data.labelled import BoolArray, LabelledVideo
 from ongebd.data.labels import min_consistency_of
-from ongebd.data.numbers import FloatArray
 from ongebd.data.prediction_set import PredictionSet, VideoPrediction
 from ongebd.data.windows import stretches
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.judge import BoundaryRuns
 from ongebd.errors import ConfigError
 from ongebd.lab.evaluation.comparison import compare
-from ongebd.lab.evaluation.figures import FIGURES, count_all, figure_values
+from ongebd.lab.evaluation.relative_distance import FIGURES, count_all, figure_values
 from ongebd.types import Boundary
 
 TAUS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 16.0, 20.0)

@@ -183,10 +183,7 @@ class BatchedGlance:
     """
 
     def __init__(self, dim: int, device: torch.device) -> None:
-        self.empty = (
-            torch.zeros(1, dim, device=device),
-            torch.zeros(1, dtype=torch.float64, device=device),
-        )
+        self.empty = (torch.zeros(1, dim, device=device), torch.zeros(1, dtype=torch.float64, device=device))
 
     def step(
         self,

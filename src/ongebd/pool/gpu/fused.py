@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from ongebd.backbones.resnet50_network import Bottleneck, ResNet50
+from ongebd.backbones.resnet50 import Bottleneck, ResNet50
 
 
 def conv_relu(conv: nn.Conv2d, x: Tensor, added: Tensor | None = None) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ongebd.backbones import Backbone
 from ongebd.backbones.onnx_backbone import LUMA, OnnxBackbone, WholePicture
-from ongebd.backbones.resnet50_network import ResNet50
+from ongebd.backbones.resnet50 import ResNet50
 from ongebd.backbones.torch_backbone import TorchBackbone
 from ongebd.errors import ConfigError, MissingExtraError
 from ongebd.pool.gpu.fused import FoldedResNet50

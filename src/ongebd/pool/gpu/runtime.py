@@ -25,7 +25,7 @@ from ongebd.pool.gpu.resize import CropPlan, plan_crop
 from ongebd.pool.gpu.scorers import batched_scorer
 from ongebd.pool.gpu.slot import DeviceSlot
 from ongebd.pool.gpu.uploads import DIRECT, Given, Staging, Uploader
-from ongebd.pool.runtime.base import AtLeastOne, Finish, Outcome, Pixels, Runtime, Window, Work
+from ongebd.pool.runtime import AtLeastOne, Finish, Outcome, Pixels, Runtime, Window, Work
 from ongebd.types import Feature, ImageU8
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from ongebd.baselines.naive import Persistence, WindowMean
-from ongebd.baselines.network import OnlineNetwork
-from ongebd.baselines.network_scorer import NetworkScorer
+from ongebd.baselines.network import NetworkScorer, OnlineNetwork
 from ongebd.detector.detector import Scorer
 from ongebd.errors import ConfigError
 from ongebd.estimator import Anticipator

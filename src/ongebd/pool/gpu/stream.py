@@ -10,7 +10,7 @@ from ongebd.detector.detector import Due, in_seconds
 from ongebd.detector.models import Model
 from ongebd.pool.gpu.runtime import GpuRuntime
 from ongebd.pool.gpu.uploads import Given
-from ongebd.pool.runtime.base import Work
+from ongebd.pool.runtime import Work
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
 

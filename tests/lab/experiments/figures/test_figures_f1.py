@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 pytest.importorskip("torch", reason="the extra `train` is not installed")
 
-from ongebd.lab.evaluation.bootstrap import Interval
+from ongebd.lab.evaluation.counts import Interval
 from ongebd.lab.experiments.catalogue import EXPERIMENTS
 from ongebd.lab.experiments.figures.f1_curves import f1_curves
 from ongebd.lab.experiments.runner import RowResult, TableResult

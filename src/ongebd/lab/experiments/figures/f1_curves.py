@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
-from ongebd.lab.evaluation.delay import DELAY_TOLERANCE
+from ongebd.lab.evaluation.comparison import DELAY_TOLERANCE
 from ongebd.lab.evaluation.figure_style import (
     BLACK,
     DASH_DOTTED,

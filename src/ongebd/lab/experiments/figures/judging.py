@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ongebd.data.files import FloatArray
 from ongebd.data.label_set import VideoLabels
-from ongebd.data.numbers import FloatArray
 from ongebd.errors import ConfigError, a_number
 from ongebd.lab.evaluation.matching import count_matches, greedy_match
 

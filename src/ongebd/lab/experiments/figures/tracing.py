@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ongebd.common.text import printable, public_name
-from ongebd.data.numbers import FloatArray
+from ongebd.data.files import FloatArray
 from ongebd.detector import Model, detect
 from ongebd.detector.judge import OBD
 from ongebd.errors import SourceError
