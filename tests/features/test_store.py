@@ -1,4 +1,4 @@
-"""A store gives back what was put in, whatever happened to the process that wrote it."""
+"""A store, and the list of its failures, keep what was written whole."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 
 from ongebd.errors import OngebdError, StoreError
 from ongebd.features import store as store_module
+from ongebd.features.records import Failure, Failures
 from ongebd.features.store import FeatureStore, StoredVideo
 
 DIM = 6
@@ -325,3 +327,28 @@ def test_a_full_disk_is_reported_and_the_store_is_unchanged(
     put(store, "b", 3)
     assert_holds(FeatureStore.open(store.path), "b", 3)
     assert_holds(FeatureStore.open(store.path), "a", 1)
+
+
+FIRST, LOST, NEXT, LAST = (Failure(name, f"{name}.mp4", "broken") for name in ("a", "lost", "b", "c"))
+
+
+def line(failure: Failure) -> bytes:
+    return json.dumps(asdict(failure)).encode() + b"\n"
+
+
+@pytest.mark.parametrize("kept", range(len(line(LOST))))
+def test_a_line_cut_off_anywhere_swallows_no_other(tmp_path: Path, kept: int) -> None:
+    path = tmp_path / "failures.jsonl"
+    path.write_bytes(line(FIRST) + line(LOST)[:kept])
+    failures = Failures(tmp_path)
+    assert failures.read() == [FIRST]
+    failures.add(NEXT)
+    failures.add(LAST)
+    assert failures.read() == [FIRST, NEXT, LAST]
+    assert path.read_bytes() == line(FIRST) + line(NEXT) + line(LAST)
+
+
+def test_lines_that_are_no_failure_are_passed_over(tmp_path: Path) -> None:
+    odd = (b"[" * 200_000, b"7", b"{}", b'{"id": "a"}', b"\xff", b"")
+    (tmp_path / "failures.jsonl").write_bytes(b"\n".join((*odd, line(FIRST))))
+    assert Failures(tmp_path).read() == [FIRST]

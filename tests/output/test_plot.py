@@ -1,7 +1,8 @@
-"""The picture: right size whatever the run was; memory that does not grow."""
+"""The picture of a run and its contact sheet, whatever the run was, in memory that does not grow."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from ongebd.detector.trace import Album, Trace, pooled, thumbnail
 from ongebd.output import RunEnd, RunHeader
 from ongebd.output.figure import draw, png
 from ongebd.output.jsonl import Recording
+from ongebd.output.sheet import html
 from ongebd.output.whole import Scene, WholeWriter
 from ongebd.types import Boundary, Decision, Epoch
 
@@ -160,3 +162,35 @@ def test_each_run_of_errors_above_the_threshold_is_shaded(header: RunHeader):
     assert start < 20 / 24 < end
     texts = [text.get_text() for text in axes.figure.legends[0].get_texts()]
     assert set(shades) < set(texts)
+
+
+sheet = partial(WholeWriter, html, pictures=True)
+
+
+def test_each_segment_is_a_button_with_a_picture_in_the_row_of_its_minute(
+    tmp_path: Path, header: RunHeader, play: Play
+):
+    path = tmp_path / "a.html"
+    play(sheet(path, header), 24 * 130, [240, 1680, 1700])
+    rows = path.read_text("utf-8").split("<section ")[1:]
+    assert [re.findall(r'<button data-start="([^"]*)"><img ', row) for row in rows] == [
+        ["0.000", "10.000"],
+        ["70.000", "70.833"],
+        [],
+    ]
+    assert [row.count("<svg") for row in rows] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ['<script>alert(1)</script>{}".mp4', "\udcff%d.mp4", ""])
+def test_a_name_does_nothing_in_the_page(tmp_path: Path, header: RunHeader, play: Play, name: str):
+    path = tmp_path / "a.html"
+    play(sheet(path, replace(header, source=name)), 60, [30])
+    text = path.read_text("utf-8")
+    assert text.count("<script>") == 1
+    assert "alert(1)<" not in text
+    assert re.findall(r'src="(?!data:image/jpeg;base64,)([a-z]*:)', text) == ["file:"]
+
+
+def test_a_run_without_frames_is_a_page_too(tmp_path: Path, header: RunHeader, play: Play):
+    play(sheet(tmp_path / "a.html", header), 0)
+    assert "0 boundaries in 0.00 s" in (tmp_path / "a.html").read_text()

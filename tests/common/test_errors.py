@@ -1,7 +1,8 @@
-"""What isn't installed is named in one line, with a command that brings it into this very environment."""
+"""Errors have public names; what is missing is named with the command that brings it."""
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import sys
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+import ongebd
 from ongebd.cli import main
-from ongebd.errors import MissingExtraError
+from ongebd.errors import MissingExtraError, OngebdError
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -88,3 +90,18 @@ def test_a_report_without_matplotlib_has_its_tables_and_says_how_to_get_the_pict
     assert main(["evaluate", *files, "--out", str(out), "--resamples", "0"]) == 0
     assert {path.name for path in out.iterdir()} == {"report.md", "report.json"}
     assert re.search(r"matplotlib\S* is not installed", (out / "report.md").read_text())
+
+
+def test_every_error_has_a_public_name_and_is_one_of_ours():
+    found = set()
+    for path in Path(ongebd.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and node.name.endswith("Error") and node.name[0] != "_":
+                found.add(node.name)
+    assert {"FrameError", "MissingExtraError", "StoreError"} <= found <= set(ongebd.__all__)
+    assert all(issubclass(getattr(ongebd, name), OngebdError) for name in found)
+
+
+def test_every_public_name_is_there():
+    assert all(hasattr(ongebd, name) for name in ongebd.__all__)
+    assert set(ongebd.__all__) <= set(dir(ongebd))
