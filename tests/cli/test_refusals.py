@@ -143,9 +143,7 @@ def test_a_stem_is_a_plain_name(
         (["evaluate"], "--labels is missing (see: ongebd evaluate --help)"),
         (["export"], "FOLDER is missing"),
         (["detect", "x.mp4", "--min-error", "2"], "min_error must be at least 0 and at most 1"),
-        (["detect", "x.mp4", "--window", "99999999999999999999"], "and at most 4096"),
         (["detect", "x.mp4", "--window", "1000000"], "and at most 4096"),
-        (["detect", "x.mp4", "--delta", "99999999999999999999"], "and at most 100000"),
         *(
             (["detect", "x.mp4", name, value], f"{name} {value}: must be a whole number")
             for name in ("--window", "--delta", "--warmup", "--stream")

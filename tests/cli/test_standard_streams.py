@@ -131,12 +131,12 @@ def test_a_bar_shows_the_latest_progress_until_it_restarts(monkeypatch: pytest.M
 
 
 @POSIX_ONLY
-@pytest.mark.parametrize("command", ["--help", "--version", "models", "models --json", "watch --help"])
-def test_a_reader_that_went_away_is_told_as_every_program_tells_it(command: str) -> None:
+@pytest.mark.parametrize("command", ["--help", "models", "models --json", "watch --help", "detect -q CLIP"])
+def test_a_reader_that_went_away_is_told_as_every_program_tells_it(clip: Path, command: str) -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        [sys.executable, "-m", "ongebd", *command.split()],
+        [sys.executable, "-m", "ongebd", *command.replace("CLIP", str(clip)).split()],
         stdout=write,
         stderr=subprocess.PIPE,
         timeout=60,
