@@ -276,7 +276,7 @@ FILL = """
 import resource, sys
 import numpy as np
 from ongebd.errors import StoreError
-from ongebd.features import FeatureStore
+from ongebd.features.store import FeatureStore
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 store = FeatureStore.open(sys.argv[1])
 added = 0
