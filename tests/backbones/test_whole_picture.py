@@ -7,7 +7,7 @@ import pytest
 
 from ongebd import backbones
 from ongebd.errors import ConfigError, FrameError
-from ongebd.features import sampling_identity
+from ongebd.features.extract import sampling_identity
 from ongebd.video.picture import Fit, Squash
 
 WHOLE, CENTRE = backbones.get("efficientnet_lite0_whole"), backbones.get("efficientnet_lite0")

@@ -15,9 +15,9 @@ from typing import Annotated, Any, Self
 from ongebd.common.settings import Range, read_as
 from ongebd.detector.config import StreamConfig, asked_for
 from ongebd.detector.models import DEFAULT_MODEL, Model, load
-from ongebd.errors import ConfigError
+from ongebd.errors import ConfigError, import_extra
 from ongebd.pool.queue import Request
-from ongebd.pool.runtime import AtLeastOne, Finish, Runtime, Work, open_runtime
+from ongebd.pool.runtime import AtLeastOne, CpuRuntime, Finish, Runtime, Work
 from ongebd.pool.scheduler import Batch, OnResult, Scheduler
 from ongebd.pool.shared_input import SharedInput
 from ongebd.pool.stream import PoolResult, PoolStream, WhenFull
@@ -236,3 +236,27 @@ def _fulfil(stream: PoolStream, what: Request, config: StreamConfig | None) -> I
     except Exception as problem:  # noqa: BLE001 - it concerns this stream alone
         yield PoolResult(stream, error=problem)
     yield PoolResult(stream, ended=what, closed=slot.closed())
+
+
+def open_runtime(model: Model, device: str = "cpu", precision: str | None = None, **options: Any) -> Runtime:
+    """The runtime for a device.
+
+    Args:
+        model: A loaded model.
+        device: "cpu", which needs no torch, or a GPU: "cuda" or "cuda:N".
+        precision: Of backbone and method: "float32", "bfloat16" or "float16". None: float32 on the CPU, which
+            knows no other, and float16 on a GPU.
+        **options: Those of `CpuRuntime` or `ongebd.pool.gpu.GpuRuntime`.
+
+    Raises:
+        ConfigError: This model doesn't support the device or the precision.
+        MissingExtraError: A GPU is asked for, and torch is not installed.
+    """
+    if device == "cpu":
+        if precision not in (None, "float32"):
+            raise ConfigError(f"on the CPU a stream computes in float32, not in {precision}")
+        return CpuRuntime(model, **options)
+    import_extra("torch", "train")
+    from ongebd.pool.gpu import GpuRuntime
+
+    return GpuRuntime(model, device=device, precision=precision or "float16", **options)

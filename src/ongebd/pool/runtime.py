@@ -5,9 +5,9 @@ A runtime takes frames of many streams together, each stream's in order, and giv
 for the step. One thread begins steps, and one thread, which may be another, finishes them in the same order.
 
 >>> import numpy as np, ongebd
->>> from ongebd.pool.runtime import Work, open_runtime
+>>> from ongebd.pool.runtime import CpuRuntime, Work
 >>> model = ongebd.load("persistence")
->>> runtime = open_runtime(model)
+>>> runtime = CpuRuntime(model)
 >>> slot = runtime.open(model.configured())
 >>> picture = runtime.accept(np.zeros((120, 160, 3), np.uint8))
 >>> finish = runtime.begin([Work(slot, picture, time=0.0)])
@@ -33,7 +33,6 @@ from ongebd.common.settings import Range, read_as
 from ongebd.detector.config import StreamConfig
 from ongebd.detector.detector import OnlineDetector
 from ongebd.detector.models import Model
-from ongebd.errors import ConfigError, import_extra
 from ongebd.types import Boundary, Decision, Feature, ImageU8
 
 AtLeastOne = Annotated[int, Range(least=1)]
@@ -232,27 +231,3 @@ def _finish(work: Sequence[Work], features: Sequence[Future[Feature]]) -> list[O
         except Exception as problem:  # noqa: BLE001 - it concerns this stream alone
             outcomes.append(problem)
     return outcomes
-
-
-def open_runtime(model: Model, device: str = "cpu", precision: str | None = None, **options: Any) -> Runtime:
-    """The runtime for a device.
-
-    Args:
-        model: A loaded model.
-        device: "cpu", which needs no torch, or a GPU: "cuda" or "cuda:N".
-        precision: Of backbone and method: "float32", "bfloat16" or "float16". None: float32 on the CPU, which
-            knows no other, and float16 on a GPU.
-        **options: Those of `CpuRuntime` or `ongebd.pool.gpu.GpuRuntime`.
-
-    Raises:
-        ConfigError: This model doesn't support the device or the precision.
-        MissingExtraError: A GPU is asked for, and torch is not installed.
-    """
-    if device == "cpu":
-        if precision not in (None, "float32"):
-            raise ConfigError(f"on the CPU a stream computes in float32, not in {precision}")
-        return CpuRuntime(model, **options)
-    import_extra("torch", "train")
-    from ongebd.pool.gpu import GpuRuntime
-
-    return GpuRuntime(model, device=device, precision=precision or "float16", **options)

@@ -22,7 +22,7 @@ from ongebd.lab.benchmark.result import BenchResult, MethodResult, VideoResult, 
 from ongebd.lab.benchmark.subjects import Subject, subjects
 from ongebd.lab.benchmark.timing import Cell, OneByOne, Run, Sample, Steps
 from ongebd.lab.benchmark.ways import Way, open_ways
-from ongebd.pool.runtime import open_runtime
+from ongebd.pool.pool import open_runtime
 from ongebd.types import ImageU8
 from ongebd.video import VideoReader
 
