@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ from ongebd.lab.composites import (
     DISTRACTOR_KINDS,
     ComposeConfig,
     compose,
-    frames,
     plan_videos,
     read_clips,
     read_composites,
@@ -37,6 +37,7 @@ from ongebd.lab.composites.grouping import parted
 from ongebd.lab.composites.plan import VideoPlan
 from ongebd.video import VideoReader
 
+rendering = import_module("ongebd.lab.composites.render")  # the room has a function of that name
 Maker = Callable[..., Any]
 MADE_KINDS = [kind for kind in BOUNDARY_KINDS if kind != "natural"]
 
@@ -315,17 +316,17 @@ def test_late_frames_are_the_same_whether_the_file_was_sought_in_or_not(
 ) -> None:
     clip = library.clips["other.mkv"]
     numbers = [122, 122, 125, 143]
-    honest = frames._sought
+    honest = rendering._sought
 
     def seek(*arguments: Any) -> Iterator[tuple[int, Any]]:
         shift = {"right": 0, "other pictures": 40, "nothing": 1000}[sought]
         yield from ((number + shift, frame) for number, frame in honest(*arguments))
 
-    monkeypatch.setattr(frames, "_sought", seek)
-    found = list(frames.pictures_at(clip, numbers, 72))
-    plain = list(frames.pictures_at(replace(clip, pts=None), numbers, 72))
+    monkeypatch.setattr(rendering, "_sought", seek)
+    found = list(rendering.pictures_at(clip, numbers, 72))
+    plain = list(rendering.pictures_at(replace(clip, pts=None), numbers, 72))
     assert all((one == other).all() for one, other in zip(found, plain, strict=True))
-    backwards = list(frames.pictures_at(clip, numbers[::-1], 72))
+    backwards = list(rendering.pictures_at(clip, numbers[::-1], 72))
     assert all((one == other).all() for one, other in zip(found, backwards[::-1], strict=True))
 
 
