@@ -113,14 +113,6 @@ def test_every_offline_system_is_listed_as_such():
     assert not facts["immediate"]["offline"]
 
 
-def test_the_docs_list_every_system_with_its_source_and_size():
-    page = (Path(__file__).resolve().parents[2] / "docs" / "offline.md").read_text()
-    for name, system in SYSTEMS.items():
-        labels = "yes" if system.supervised else "no"
-        count = f"{system.parameters / 1e6:.3f}" if system.network else "0"
-        assert f"| `{name}` | {system.title} | {system.source} | {labels} | {count} | " in page
-
-
 def test_an_offline_method_takes_no_stream_and_says_what_to_do(capsys: pytest.CaptureFixture[str]):
     model = load("pa")
     with pytest.raises(ConfigError, match=r"pa is offline: .* run `ongebd detect` on a file"):

@@ -64,7 +64,7 @@ class RunOption:
     """CSV file whose first column lists the test videos to score; the others are left out. With --data."""
 
     row: Annotated[list[str] | None, Parameter(negative=())] = None
-    """NAME=FILE: also score the predictions of another system in FILE, as NAME; can be repeated."""
+    """NAME=FILE: also score another system's predictions, in a file or folder, as NAME; can be repeated."""
 
     out: Annotated[Path, Parameter(alias="-o")] = Path("experiments")
     """Folder for report.md, report.html, results.json, tables/*.tex and figures."""
@@ -120,7 +120,7 @@ def _run(names: Sequence[str], option: RunOption) -> int:
     if option.ids is not None and option.data is None:
         raise ConfigError("--ids lists videos of the paper's data sets; add --data, or drop --ids")
     session = import_extra("ongebd.lab.experiments.session", "train")
-    with Progress(quiet=option.quiet) as progress:
+    with Progress(quiet=option.quiet, lines=True) as progress:
         return session.run_experiments(  # type: ignore[no-any-return]
             names,
             data=option.data,
@@ -134,7 +134,7 @@ def _run(names: Sequence[str], option: RunOption) -> int:
             device=option.device,
             command=shlex.join(["ongebd", *_plain_arguments(sys.argv[1:])]),
             tell=lambda line: progress.summary(f"[{progress.seconds:5.0f} s] {line}"),
-            show=progress.show,
+            show=lambda what, done, of: progress.show(what, done, of, f"{done}/{of} trainings: {what}"),
         )
 
 
@@ -145,8 +145,8 @@ def _files(texts: Sequence[str]) -> dict[str, Path]:
         name, equals, file = text.partition("=")
         if not (name and equals and file) or name in files:
             raise ConfigError(f"--row {text}: use NAME=FILE, each name once, such as --row DyBDet=dybdet.pkl")
-        if not Path(file).is_file():
-            raise ConfigError(f"--row {text}: no such file; name a file of predictions")
+        if not Path(file).exists():
+            raise ConfigError(f"--row {text}: no such file or folder; name predictions")
         files[name] = Path(file)
     return files
 

@@ -75,7 +75,7 @@ def train(
     settings = TrainConfig() if config is None else read_config(config)
     settings = settings.changed({**_assignments(set or []), **changes})
     run = import_extra("ongebd.lab.training.loop", "train").train
-    with Progress(quiet=quiet) as progress:
+    with Progress(quiet=quiet, lines=True) as progress:
         trained = run(settings, resume=resume, watcher=_Watcher(progress))
         if trained.report is not None:
             progress.summary(f"the model: {Path(settings.out) / 'model'}")
@@ -95,8 +95,10 @@ class _Watcher:
         self.say = progress.summary
 
     def step(self, epoch: int, step: int, steps: int, loss: float, windows_per_second: float) -> None:
-        now = f"{step}/{steps}  loss {loss:.4f}  {windows_per_second:,.0f} windows/s"
-        self._progress.show(f"epoch {epoch + 1}", step, steps, now)
+        now = f"step {step}/{steps}"
+        if windows_per_second:
+            now += f"  loss {loss:.4f}  {windows_per_second:,.0f} windows/s"
+        self._progress.show(f"epoch {epoch + 1}", step, steps, f"epoch {epoch + 1}, {now}")
 
 
 def _assignments(texts: list[str]) -> dict[str, str]:

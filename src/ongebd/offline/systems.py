@@ -1,7 +1,7 @@
 """The offline systems by name, without importing torch until a network is made.
 
 What all of them share: features are the frozen ones of a store, where the authors train their backbones
-too. docs/offline.md lists what else differs, and the systems that are left out with their reasons.
+too. Each file says what else differs; `NOT_BUILT` has the systems that are left out, with the reason.
 """
 
 from __future__ import annotations
@@ -158,6 +158,18 @@ SYSTEMS = {
     ),
 }
 """The systems, in the order of the docs."""
+
+_CLASSES = "it learns from ordered lists of action classes, and boundaries have no class"
+NOT_BUILT = {
+    "TCN-TAPOS": "it is TCN trained on TAPOS: score the other set's store with that one; add it with --row",
+    "Temporal Perceiver": "our version of its set prediction didn't learn a small made set in 60 epochs",
+    "DyBDet": "it exits at layers of its backbone, and a store has only the last one",
+    "ISBA": _CLASSES,
+    "CTM": _CLASSES,
+    "TransParser": "it has no public code, and learns from action classes too, which GEBD's labels leave out",
+    "U-Net": "it sorts the frames of many videos of one activity into steps, and marks no boundary",
+}
+"""The systems of the paper's tables that aren't here, by their row, with the reason."""
 
 TRAINED = tuple(name for name, system in SYSTEMS.items() if system.network is not None)
 """Those that `ongebd train` trains."""

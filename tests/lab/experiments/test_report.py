@@ -46,14 +46,28 @@ def write(out: Path, *tables: TableResult, figures: dict[str, str] | None = None
 def test_measured_rows_and_printed_rows_are_tables_of_their_own() -> None:
     measured, printed = tables_of(made("offline-kinetics"))
     names = [line[0] for line in measured.texts]
+    order = [names.index(name) for name in ("offline", "BasicGEBD", "online", "ESTimator")]
+    assert order == sorted(order)
+    assert measured.rules == [names.index("online"), names.index("a clock")]
     only = next(row.name for row in EXPERIMENTS["offline-kinetics"].rows if row.kind == "printed")
     assert "PC" in names
     assert only not in names
     assert names[-1] == "a clock"
-    assert printed.header[:3] == ("printed in the paper's Table 11", "Avg F1", "difference")
+    assert printed.header[:3] == ("printed in the paper's Tables 2 and 11", "Avg F1", "difference")
     theirs = {line[0]: line[1:3] for line in printed.texts}
     assert theirs["PC"] == [".817", "−.317"]
     assert theirs[only][1] == "–"
+
+
+def test_what_is_only_printed_or_empty_has_its_reason(tmp_path: Path) -> None:
+    gone = replace(made("features-sthv2"), missing="no such weights", limits=())
+    gone = replace(gone, rows=tuple(replace(row, cells={}) for row in gone.rows))
+    length = made("length")
+    rows = tuple(replace(row, cells={"average": Measured(0.5)}) for row in length.rows)
+    text = write(tmp_path, made("offline-tapos"), gone, replace(length, rows=rows))
+    assert "- ISBA is only printed: it learns from ordered lists of action classes" in text
+    assert "*Not run: no such weights.*\n\n| printed in the paper's Table 6 |" in text
+    assert "No memory of training, GB: it is measured on a GPU only." in text
 
 
 def test_a_table_with_few_columns_has_the_difference_of_each() -> None:

@@ -22,7 +22,7 @@ from ongebd.lab.evaluation import relative_distance
 from ongebd.lab.training.batches import DeviceFeatures
 from ongebd.lab.training.config import TrainConfig, read_config
 from ongebd.lab.training.dataset import Dataset, make_dataset
-from ongebd.lab.training.loop import Quiet, train
+from ongebd.lab.training.loop import Watcher, train
 from ongebd.lab.training.scores import errors_of_model
 from ongebd.lab.training.validation import judge, predictions_at
 from synthetic import SyntheticConfig, make_synthetic
@@ -31,7 +31,7 @@ CPU = torch.device("cpu")
 LEARNABLE = Path(__file__).resolve().parents[3] / "configs" / "learnable.yaml"
 
 
-class Listener(Quiet):
+class Listener(Watcher):
     def __init__(self) -> None:
         self.lines: list[str] = []
 

@@ -19,12 +19,12 @@ import torch
 from ongebd.errors import ConfigError
 from ongebd.lab.training.config import TrainConfig
 from ongebd.lab.training.dataset import Dataset
-from ongebd.lab.training.loop import CHECKPOINT, Quiet, Trained, train
+from ongebd.lab.training.loop import CHECKPOINT, Trained, Watcher, train
 
 from .conftest import make_small, small_config
 
 
-class Killer(Quiet):
+class Killer(Watcher):
     """Dies after so many steps."""
 
     def __init__(self, after: int) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 from ongebd.lab.evaluation.comparison import ALLOWED_DELAYS
 from ongebd.lab.evaluation.relative_distance import THRESHOLDS
 from ongebd.lab.experiments.definition import TSN, Experiment, Row, SetName
 from ongebd.lab.paper import PRINTED
-from ongebd.offline.systems import SYSTEMS
+from ongebd.offline.systems import NOT_BUILT, SYSTEMS
 
 OURS = Row(name="ESTimator")
 BASELINES = (
@@ -46,7 +45,7 @@ def _offline(name: str, data: SetName, label: str) -> Experiment:
         rows=(
             *(_offline_row(row) for row in PRINTED[name].rows if row != OURS.name),
             *((_offline_row("BasicGEBD"),) if data == "kinetics" else ()),  # in no table of the paper
-            replace(OURS, name="ESTimator (online)", printed=OURS.name),
+            OURS,
         ),
         columns=ALL_DISTANCES,
         data=data,
@@ -54,7 +53,7 @@ def _offline(name: str, data: SetName, label: str) -> Experiment:
 
 
 def _offline_row(name: str) -> Row:
-    """A row of the paper's: run here if the system is, else printed alone (docs/offline.md says why)."""
+    """A row of the paper's: run here if the system is, else printed alone (`NOT_BUILT` says why)."""
     watched = {"SceneDetect": "scenedetect-content", "FlowGEBD": "flowgebd"}
     if name in watched:
         return Row(name=name, kind="watched", method=watched[name])
@@ -63,7 +62,7 @@ def _offline_row(name: str) -> Row:
             kind: Literal["trained", "untrained"] = "trained" if system.network else "untrained"
             rule = {"label_rule": system.recipe["label_rule"]} if "label_rule" in system.recipe else {}
             return Row(name=name, kind=kind, method=method, training=rule, obd=False)
-    return Row(name=name, kind="printed")
+    return Row(name=name, kind="printed", why=NOT_BUILT[name])
 
 
 def _features(name: str, data: SetName, average_column: str) -> Experiment:
@@ -108,6 +107,14 @@ _ALL = (
         title="The error's distance",
         asks="Is the cosine the best distance between anticipated and seen feature?",
         rows=tuple(Row(name=name, training={"metric": name}) for name in PRINTED["distance"].rows),
+    ),
+    Experiment(
+        name="fps",
+        title="Frames a second",
+        asks="How fast is each method here, features included?",
+        rows=(*BASELINES, OURS),
+        columns=("average", "features", "model", "overall", "overall, eager"),
+        speed=True,
     ),
     _features("features-sthv2", "tsn-sthv2", "tsn-ssv2"),
     _features("features-kinetics", "tsn-kinetics", "tsn-kinetics"),
@@ -172,7 +179,12 @@ _ALL = (
         title="Another data set, without training on it",
         asks="How well does it work on long videos of another kind?",
         rows=(
-            *(Row(name=name, kind="printed") for name in ("U-Net", "CoSeg")),
+            Row(name="U-Net", kind="printed", why=NOT_BUILT["U-Net"]),
+            Row(
+                name="CoSeg",
+                kind="printed",
+                why="it was trained on INRIA, of which we use test videos only",
+            ),
             *BASELINES,
             OURS,
             CHOSEN,
@@ -180,14 +192,6 @@ _ALL = (
         ),
         columns=("precision 0.05", "recall 0.05", "f1 0.05", "absolute 0.5"),
         data="inria",
-    ),
-    Experiment(
-        name="fps",
-        title="Frames a second",
-        asks="How fast is each method here, features included?",
-        rows=(*BASELINES, OURS),
-        columns=("average", "features", "model", "overall", "overall, eager"),
-        speed=True,
     ),
     Experiment(
         name="cost",
@@ -246,3 +250,6 @@ _ALL = (
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
 """By name, in the order of the report: the paper's tables, then ours."""
+
+COMPARISONS = ("online-kinetics", "online-tapos", "offline-kinetics", "offline-tapos", "zero-shot", "delay")
+"""Tables that compare methods; the others compare settings of one."""

@@ -1,16 +1,7 @@
 """Data sets as stored features with labels; and the paper's, as a researcher has them, in one folder.
 
-    DATA/kinetics-gebd/features/   store of `ongebd extract --fps 24`, training and validation videos
-    DATA/kinetics-gebd/train.pkl   labels to train on (.pkl, .json or .csv)
-    DATA/kinetics-gebd/test.pkl    labels to score on: the official validation set
-    DATA/kinetics-gebd/videos/     optional, for methods that need pictures
-    DATA/tapos/                    the same, at 6 frames a second
-    DATA/inria/                    the same, without training labels
-
-The tables of TSN's features need two more stores of the same videos:
-
-    DATA/kinetics-gebd/features-tsn-sthv2/     `ongebd extract --fps 24 --backbone tsn-sthv2 --weights FILE`
-    DATA/kinetics-gebd/features-tsn-kinetics/  the same with --backbone tsn-kinetics
+`ongebd experiment list --help` shows the layout of that folder. Each test set may have videos/ beside its
+features, for methods that need pictures.
 """
 
 from __future__ import annotations
@@ -109,7 +100,7 @@ class DataSource(Protocol):
 
 
 class DataFolder:
-    """The paper's data sets in a folder of the layout above.
+    """The paper's data sets in a folder.
 
     Raises:
         ConfigError: None of them is in it.

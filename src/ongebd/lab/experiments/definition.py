@@ -39,6 +39,7 @@ class Row:
             chosen there.
         printed: The row of the printed table; by default the one with the same name, if any.
         at: In a grid: the headings of row and column.
+        why: Why a printed one is not run.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Row:
     tau: float | None = 1.5
     printed: str | None = None
     at: tuple[str, str] | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ import json
 import time
 from base64 import b64encode
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -24,7 +24,10 @@ from ongebd.lab.experiments.tables import differences, notes_of, tables_of
 
 @dataclass(frozen=True)
 class Report:
-    """All tables of a run, with one sentence about the data, the command, and captions by picture file."""
+    """All tables of a run, with one sentence about the data, the command, and captions by picture file.
+
+    `deviations` says by method which settings of its training aren't the paper's or its authors'.
+    """
 
     tables: Sequence[TableResult]
     scale: Scale
@@ -32,6 +35,7 @@ class Report:
     device: str
     command: str
     figures: Mapping[str, str]
+    deviations: Mapping[str, str] = field(default_factory=dict)
 
     def write(self, out: Path) -> list[Path]:
         """Write report.md, report.html, results.json and tables/*.tex.
@@ -83,9 +87,8 @@ class Report:
             parts.append(f"{result.experiment.asks}{topic}")
             if result.missing is not None:
                 parts.append(f"*Not run: {result.missing}.*")
-                continue
-            if result.data:
-                parts.append(f"On **{result.data}**.")
+            elif result.data:
+                parts.append(f"On **{result.data}**{result.about and ': '}{result.about}.")
             tables = tables_of(result)
             for table in tables:
                 heading = f"**{table.title}**\n\n" if result.experiment.grid else ""
@@ -94,6 +97,9 @@ class Report:
             figures = [(file, said) for file, said in self.figures.items() if file.startswith(own)]
             parts += [f"![{said}]({file})\n\n{said}" for file, said in figures]
             parts.append("\n".join(f"- {note}" for note in notes_of(result)))
+        if self.deviations:
+            parts.append("## Training settings that are not the paper's, or its authors' of another system")
+            parts.append("\n".join(f"- {method}: {text}" for method, text in self.deviations.items()))
         return "\n\n".join(parts) + "\n"
 
     def html(self, text: str, out: Path) -> str:
@@ -116,6 +122,7 @@ class Report:
             "scale": self.scale.name,
             "data": self.data,
             "command": self.command,
+            "deviations": dict(self.deviations),
             "machine": short_machine(self.device),
             "tables": [_values(table) for table in self.tables],
         }
@@ -124,7 +131,7 @@ class Report:
 def _heading(table: TableResult) -> str:
     """The title with the paper's number of the table."""
     paper, title = table.experiment.paper, table.experiment.title
-    return f"{title} (not in the paper)" if paper is None else f"Table {paper.number} of the paper: {title}"
+    return f"{title} (not in the paper)" if paper is None else f"{paper.named} of the paper: {title}"
 
 
 def _remove_older(out: Path, kept: Container[str]) -> None:
@@ -141,7 +148,7 @@ def _remove_older(out: Path, kept: Container[str]) -> None:
 
 
 def _values(table: TableResult) -> dict[str, Any]:
-    names = ("missing", "data", "videos", "boundaries", "seeds", "unlike", "notes")
+    names = ("missing", "data", "about", "videos", "boundaries", "seeds", "unlike", "notes")
     row_names = ("thresholds", "failure", "missing")
     return {
         "name": table.experiment.name,

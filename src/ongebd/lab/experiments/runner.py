@@ -71,6 +71,7 @@ class TableResult:
         boundaries: Of the first annotator, in all videos.
         unlike: What makes the rows unlike the printed ones, in a few words each; nothing: they compare.
         missing: Why the table was not run.
+        about: Features, rate and labels, in words.
     """
 
     experiment: Experiment
@@ -84,6 +85,7 @@ class TableResult:
     unlike: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     missing: str | None = None
+    about: str = ""
 
     @property
     def failures(self) -> list[str]:
@@ -145,15 +147,14 @@ class Runner:
         try:
             sets = self._sets(experiment)
         except MissingDataError as problem:
-            return TableResult(experiment, missing=str(problem))
+            return TableResult(experiment, rows=_printed(experiment), missing=str(problem))
         return self._scored(experiment, *sets)
 
-    def deviations(self, experiments: Sequence[Experiment]) -> str:
-        """What in their trainings isn't the paper's or a baseline's authors', for the head of the report."""
+    def deviations(self, experiments: Sequence[Experiment]) -> dict[str, str]:
+        """What in their trainings isn't the paper's or a baseline's authors', by method."""
         rows = (row for experiment in experiments for row in experiment.rows if row.kind == "trained")
         methods = dict.fromkeys(row.method for row in rows)
-        each = [f"{method}: {text}" for method in methods if (text := self._scoring.deviations(method))]
-        return "; ".join(each)
+        return {method: text for method in methods if (text := self._scoring.deviations(method))}
 
     def frame_scores(self, experiment: Experiment, row: Row) -> FrameScores:
         """The scores of a row's frames, with the first seed."""
@@ -244,7 +245,8 @@ class Runner:
             boundaries=sum(len(rows[0]) for rows in comparison.annotators) if comparison else 0,
             seeds=self._scale.seeds,
             unlike=tuple(unlike),
-            notes=(data.test.about, *dict.fromkeys(notes)),
+            notes=tuple(dict.fromkeys(notes)),
+            about=data.test.about + "; no test video is missing" * (not absent),
         )
 
     def _row(
@@ -274,12 +276,11 @@ class Runner:
         try:
             found = bench(self.device.partition(":")[0], self._cache, repeats, seconds)
         except OngebdError as problem:
-            return TableResult(experiment, missing=str(problem))
+            return TableResult(experiment, rows=_printed(experiment), missing=str(problem))
         try:
             scored = self._scored(experiment, *self._sets(experiment))
         except MissingDataError as problem:
-            alone = tuple(RowResult(row, printed=experiment.printed_values(row)) for row in experiment.rows)
-            scored = TableResult(experiment, rows=alone, notes=(f"no F1: {problem}",))
+            scored = TableResult(experiment, rows=_printed(experiment), notes=(f"no F1: {problem}",))
         rows = []
         for result in scored.rows:
             values = speed_values(found, result.row.method)
@@ -289,10 +290,14 @@ class Runner:
         where = f"{machine.get('card', machine['processor'])}, {machine['date']}"
         load = machine.get("load before")
         note = (
-            f"speed and cost measured on {where}, with random weights, on which they do not depend; load of"
-            f" the machine before: {load}"
+            f"speed and cost measured on {where}, with ResNet-50 and the published networks, at random"
+            f" weights, on which they do not depend; load of the machine before: {load}"
         )
         return replace(scored, rows=tuple(rows), notes=(*scored.notes, note))
+
+
+def _printed(experiment: Experiment) -> tuple[RowResult, ...]:
+    return tuple(RowResult(row, printed=experiment.printed_values(row)) for row in experiment.rows)
 
 
 def slower(videos: Sequence[LabelledVideo], fps: float) -> str:

@@ -11,7 +11,7 @@ from ongebd.data.files import videos as count_of
 from ongebd.data.labels import read_ids
 from ongebd.errors import ConfigError, LabelError, MissingDataError, meant
 from ongebd.lab.experiments.cache import Cache
-from ongebd.lab.experiments.catalogue import EXPERIMENTS
+from ongebd.lab.experiments.catalogue import COMPARISONS, EXPERIMENTS
 from ongebd.lab.experiments.composed_datasets import ComposedDataSets
 from ongebd.lab.experiments.datasets import DataFolder, DataSet, DataSource
 from ongebd.lab.experiments.definition import Experiment, Row, SetName
@@ -67,10 +67,8 @@ def run_experiments(
                 show(f"{step.experiment.name}: {step.row.name}, seed {step.seed}", done, len(steps))
     tables = [runner.table(experiment) for experiment in experiments]
     figures = draw(runner, tables, out)
-    about = source.about
-    if deviations := runner.deviations(experiments):
-        about += f" Settings that are not the paper's or the authors' of a baseline: {deviations}."
-    report = Report(tables, scale, about, runner.device, command, figures)
+    deviations = runner.deviations(experiments)
+    report = Report(tables, scale, source.about, runner.device, command, figures, deviations)
     failures = [line for table in tables for line in table.failures]
     for line in (*(f"wrote {path}" for path in report.write(out)[:2]), *failures):
         tell(line)
@@ -97,18 +95,21 @@ class Chosen:
 
 
 def with_given(experiment: Experiment, given: Mapping[str, Path]) -> Experiment:
-    """An experiment with rows for files of predictions; one takes the place of a row that is only printed.
+    """An experiment with rows for files of predictions.
+
+    One with the name of a row that is only printed takes its place, and has none elsewhere. Others are rows
+    of all tables that compare methods.
 
     Raises:
         ConfigError: A name is that of a row that runs.
     """
-    if experiment.speed or experiment.grid:
-        return experiment
     rows = {row.name: row for row in experiment.rows}
     for name, path in given.items():
         if name in rows and rows[name].kind != "printed":
             raise ConfigError(f"--row {name}: {experiment.name} has such a row; choose another name")
-        rows[name] = Row(name=name, kind="given", method=str(path))
+        known = any(row.name == name for each in EXPERIMENTS.values() for row in each.rows)
+        if name in rows or (not known and experiment.name in COMPARISONS):
+            rows[name] = Row(name=name, kind="given", method=str(path))
     return replace(experiment, rows=tuple(rows.values()))
 
 

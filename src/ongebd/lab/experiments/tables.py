@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ongebd.common.tables import NOTHING, Cell, Table
 from ongebd.lab.evaluation.counts import Interval
 from ongebd.lab.experiments.definition import PAPER_SETS
 from ongebd.lab.experiments.runner import RowResult, TableResult
 from ongebd.lab.experiments.scores import SCORES, Limit
+from ongebd.offline.systems import SYSTEMS
 
 _FEW = 4  # printed columns, each with its difference
 
@@ -45,16 +46,39 @@ def tables_of(result: TableResult) -> list[Table]:
     experiment = result.experiment
     if experiment.grid is not None:
         return [table for column in experiment.columns for table in _grid(result, column)]
-    rows = [
-        (Cell(row.row.name), *(_ours(result, row, column) for column in experiment.columns))
-        for row in result.rows
-        if row.cells or row.failure or row.missing
-    ]
+    ours = [row for row in result.rows if row.cells or row.failure or row.missing]
+    rows, rules = _in_parts(result, ours, lambda row: (_ours(result, row, c) for c in experiment.columns))
     floors = [_limit(limit, experiment.columns) for limit in result.limits]
     header = ("measured here", *map(column_name, experiment.columns))
-    tables = [Table(experiment.title, header, [*rows, *floors], rules=[len(rows)] if floors else [])]
+    rules += [len(rows)] if floors else []
+    tables = [Table(experiment.title, header, [*rows, *floors], rules=rules)] if rows else []
     columns = [column for column in experiment.columns if any(column in row.printed for row in result.rows)]
     return [*tables, _printed_table(result, columns)] if columns else tables
+
+
+def _in_parts(
+    result: TableResult, rows: Sequence[RowResult], cells: Callable[[RowResult], Iterator[Cell]]
+) -> tuple[list[tuple[Cell, ...]], list[int]]:
+    """Lines of a table, those of offline, online and others' methods apart; and where lines are drawn."""
+    parts: dict[str, list[tuple[Cell, ...]]] = {}
+    for row in rows:
+        parts.setdefault(_kind(result, row), []).append((Cell(row.row.name), *cells(row)))
+    if len(parts) == 1:
+        return next(iter(parts.values())), []
+    lines: list[tuple[Cell, ...]] = []
+    rules: list[int] = []
+    for name, part in parts.items():
+        rules += [len(lines)] if lines else []
+        lines += [(Cell(name, italic=True), *[Cell("")] * (len(part[0]) - 1)), *part]
+    return lines, rules
+
+
+def _kind(result: TableResult, row: RowResult) -> str:
+    if row.row.kind == "given":
+        return "predictions from files"
+    paper = result.experiment.paper
+    printed = {} if paper is None else paper.settings.get(row.row.printed or row.row.name, {})
+    return "online" if printed.get("online", row.row.method not in SYSTEMS) else "offline"
 
 
 def differences(result: TableResult, row: RowResult) -> dict[str, float]:
@@ -67,27 +91,27 @@ def differences(result: TableResult, row: RowResult) -> dict[str, float]:
 
 def _printed_table(result: TableResult, columns: Sequence[str]) -> Table:
     """The printed values with the difference of each score, or of the first where there are many."""
-    rows = [(row, differences(result, row)) for row in result.rows if row.printed]
-    compared = [column for column in columns if any(column in apart for _, apart in rows)]
+    rows = [row for row in result.rows if row.printed]
+    compared = [column for column in columns if any(column in differences(result, row) for row in rows)]
     compared = compared if len(columns) <= _FEW else compared[:1]
-    header, cells = (
-        [f"printed in the paper's {_number_of(result)}"],
-        [[Cell(row.row.name)] for row, _ in rows],
-    )
+    header = [_printed_in(result)]
     for column in columns:
-        header.append(column_name(column))
-        for line, (row, _) in zip(cells, rows, strict=True):
-            line.append(_printed(row.printed, column))
-        if column in compared:
-            header.append("difference")
-            for line, (_, apart) in zip(cells, rows, strict=True):
-                line.append(_difference(apart, column))
-    return Table(f"{result.experiment.title}, printed in the paper", header, cells)
+        header += [column_name(column), *["difference"] * (column in compared)]
+
+    def cells(row: RowResult) -> Iterator[Cell]:
+        apart = differences(result, row)
+        for column in columns:
+            yield _printed(row.printed, column)
+            if column in compared:
+                yield _difference(apart, column)
+
+    lines, rules = _in_parts(result, rows, cells)
+    return Table(f"{result.experiment.title}, printed in the paper", header, lines, rules=rules)
 
 
-def _number_of(result: TableResult) -> str:
+def _printed_in(result: TableResult) -> str:
     paper = result.experiment.paper
-    return "" if paper is None else f"Table {paper.number}"
+    return "" if paper is None else f"printed in the paper's {paper.named}"
 
 
 def _grid(result: TableResult, column: str) -> list[Table]:
@@ -99,10 +123,10 @@ def _grid(result: TableResult, column: str) -> list[Table]:
     title = f"{result.experiment.title}: {column_name(column)}"
     rows = [(Cell(a), *(_ours(result, cells[a, b], column) for b in seconds)) for a in firsts]
     floors = [_limit(limit, [column] * len(seconds)) for limit in result.limits]
-    tables = [Table(title, header, [*rows, *floors], rules=[len(rows)] if floors else [])]
+    tables = [Table(title, header, [*rows, *floors], rules=[len(rows)] if floors else [])] * bool(floors)
     if any(column in row.printed for row in result.rows):
         printed = [(Cell(a), *(_printed(cells[a, b].printed, column) for b in seconds)) for a in firsts]
-        tables.append(Table(f"{title}, printed in the paper's {_number_of(result)}", header, printed))
+        tables.append(Table(f"{title}, {_printed_in(result)}", header, printed))
         apart = {at: differences(result, row) for at, row in cells.items()}
         if any(column in each for each in apart.values()):
             rows = [(Cell(a), *(_difference(apart[a, b], column) for b in seconds)) for a in firsts]
@@ -179,6 +203,10 @@ def notes_of(result: TableResult) -> list[str]:
     notes += [f"{limit.name[0].upper()}{limit.name[1:]}: {limit.detail}." for limit in result.limits]
     notes += [f"{note[0].upper()}{note[1:]}." for note in result.notes]
     notes += [f"{row.row.name} was left out: {row.missing}." for row in result.rows if row.missing]
+    notes += [f"{row.row.name} is only printed: {row.row.why}." for row in result.rows if row.row.why]
+    memory = [column for column in ("vram-gb", "vram-mb") if column in experiment.columns]
+    empty = [column for column in memory if not any(column in row.cells for row in result.rows)]
+    notes += [f"No {NAMES[column]}: it is measured on a GPU only." for column in empty]
     notes += [f"{row.row.name} failed: {row.failure}" for row in result.rows if row.failure]
     paper = experiment.paper
     return notes + ([f"In the paper: {each}" for each in (*paper.doubts, *paper.notes)] if paper else [])

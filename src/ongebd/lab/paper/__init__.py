@@ -70,9 +70,10 @@ class PrintedTable:
     notes: tuple[str, ...]
 
     @property
-    def number(self) -> int:
-        """Its number in the paper."""
-        return 1 + _ORDER.index(self.source)
+    def named(self) -> str:
+        """Its number in the paper; the supplement's Table 11 has all rows of Table 2."""
+        number = 1 + _ORDER.index(self.source)
+        return "Tables 2 and 11" if number == 11 else f"Table {number}"
 
     def value(self, row: str, column: str) -> float | None:
         """One cell; None for a dash, and where the table has no such column."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -27,25 +27,17 @@ from ongebd.lab.training.validation import validate
 MODEL, CHECKPOINT = "model", "checkpoint.pt"
 """The model's folder and the checkpoint in the folder of a training."""
 
-_LOSS_EVERY = 20  # steps between two looks at the loss: each makes the host wait for the GPU
+_LOSS_EVERY, _LOOK_EVERY = 20, 2.0  # steps and seconds between two looks at the loss: each waits for the GPU
 
 
-class Watcher(Protocol):
-    """Follows a training; the command line draws a bar."""
+class Watcher:
+    """Follows a training, here without showing anything; the command line draws a bar."""
 
     def say(self, line: str) -> None:
         """Show a line."""
 
     def step(self, epoch: int, step: int, steps: int, loss: float, windows_per_second: float) -> None:
-        """Show the finished steps of an epoch, and its mean loss so far."""
-
-
-class Quiet:
-    """A watcher that shows nothing."""
-
-    def say(self, line: str) -> None: ...
-
-    def step(self, epoch: int, step: int, steps: int, loss: float, windows_per_second: float) -> None: ...
+        """Show the finished steps of an epoch, and its mean loss so far; before the first one it is NaN."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,10 +78,10 @@ def train(
     Raises:
         OngebdError: Data, configuration or folder are wrong.
     """
-    watcher = watcher or Quiet()
+    watcher = watcher or Watcher()
     with joined(config.device) as processes:
         if not processes.is_first:
-            watcher = Quiet()
+            watcher = Watcher()
         device, out = processes.device, _checked_out(config, resume)
 
         # The data.
@@ -189,13 +181,16 @@ def _epoch(
     course = SCHEDULES[config.schedule]
     autocast = precision(config, loader.device)
     losses: list[Tensor] = []  # on the device: reading each would make the host wait
+    looked = began
+    watcher.step(progress.epoch, first, steps, math.nan, 0.0)
     for batch in loader.epoch(progress.epoch, skip=progress.step):
         for group in optimizer.param_groups:
             group["lr"] = config.lr * course(progress.epoch + progress.step / steps, config.epochs)
         losses.append(train_step(objective, optimizer, batch, autocast))
         progress.step += 1
         write = config.checkpoint_every is not None and progress.step % config.checkpoint_every == 0
-        if write or progress.step % _LOSS_EVERY == 0 or progress.step == steps:
+        late = time.perf_counter() - looked > _LOOK_EVERY
+        if write or late or progress.step % _LOSS_EVERY == 0 or progress.step == steps:
             # One by one, in float64, so that the sum doesn't depend on interruptions.
             for value in torch.stack(losses).tolist():
                 progress.loss_sum += value
@@ -205,7 +200,8 @@ def _epoch(
                     f"the loss is not finite at epoch {progress.epoch + 1}, step {progress.step}:"
                     " lower lr, or set precision to float32"
                 )
-            speed = (progress.step - first) * loader.windows_in_batch / (time.perf_counter() - began)
+            looked = time.perf_counter()
+            speed = (progress.step - first) * loader.windows_in_batch / (looked - began)
             watcher.step(progress.epoch, progress.step, steps, progress.loss_sum / progress.step, speed)
         if write:
             keep()

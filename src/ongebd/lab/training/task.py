@@ -139,9 +139,9 @@ class BaselineTask:
 
 
 class BaselineObjective(nn.Module):
-    """A baseline's loss over a batch of runs."""
+    """The loss of a baseline over a batch of runs, or of an offline system over clips."""
 
-    def __init__(self, network: OnlineNetwork[Any]) -> None:
+    def __init__(self, network: OnlineNetwork[Any] | OfflineNetwork) -> None:
         super().__init__()
         self.network = network
 
@@ -149,8 +149,10 @@ class BaselineObjective(nn.Module):
         self, frames: Tensor, targets: Tensor, lead: Tensor, weight: Tensor, count: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Like `Objective.forward`, with losses instead of errors."""
-        each = self.network.losses(frames.float(), targets, lead, weight)  # (S, R)
-        each = torch.where(lead[:, -each.shape[1] :] >= 0, each, 0)
+        real = lead >= 0
+        given = real if isinstance(self.network, OfflineNetwork) else lead
+        each = self.network.losses(frames.float(), targets, given, weight)  # (S, R)
+        each = torch.where(real[:, -each.shape[1] :], each, 0)
         return each.sum() / count, each.detach()
 
 
@@ -160,31 +162,12 @@ class OfflineTask(BaselineTask):
     def network(self, dim: int) -> nn.Module:
         return make_system(self.config.method, self.config.network_settings(), dim=dim)
 
-    def objective(self, network: Any) -> nn.Module:
-        return OfflineObjective(network)
-
     def scores(self, network: Any, videos: Sequence[LabelledVideo], features: Features) -> list[FloatArray]:
         network.eval()
         return scores_of_videos(network.score_video, videos)
 
     def load(self, folder: Path) -> nn.Module:
         return load_made(folder, make_system)
-
-
-class OfflineObjective(nn.Module):
-    """An offline system's loss over a batch of clips."""
-
-    def __init__(self, network: OfflineNetwork) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(
-        self, frames: Tensor, targets: Tensor, lead: Tensor, weight: Tensor, count: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Like `Objective.forward`, with losses instead of errors."""
-        real = lead >= 0
-        each = torch.where(real, self.network.losses(frames.float(), targets, real, weight), 0)
-        return each.sum() / count, each.detach()
 
 
 Task = EstimatorTask | BaselineTask

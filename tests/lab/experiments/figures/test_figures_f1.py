@@ -47,3 +47,6 @@ def test_every_row_has_its_own_line_and_all_letters_can_be_read(
     values = np.asarray(printed.get_ydata(), np.float64)
     assert values[0] == 0.6
     assert np.isnan(values[1:]).all()
+    many = f1_curves(TableResult(experiment, "another set", 3 * rows, limits, unlike=("another set",)))
+    assert len(many.axes[0].lines) == 9  # seven of the rows, and no printed values beside them
+    assert not any("printed" in text for text in texts_of(many))

@@ -40,10 +40,10 @@ DODGE = 0.009  # between neighbouring methods, as a share of the axis
 
 
 def f1_curves(table: TableResult) -> Figure:
-    """Draw measured rows with their intervals, the clock, the annotators, and ESTimator as printed."""
-    rows = [row for row in table.rows if row.cells and row.row.name not in LEFT_OUT]
+    """Draw the first rows with intervals, clock, annotators, and ESTimator as printed if it compares."""
+    rows = [row for row in table.rows if row.cells and row.row.name not in LEFT_OUT][: len(SERIES)]
     limits = [limit for limit in table.limits if not limit.name.startswith("as many")]
-    printed = [row for row in table.rows if row.row.name == "ESTimator" and row.printed]
+    printed = [row for row in table.rows if row.row.name == "ESTimator" and not table.unlike]
     with print_style():
         figure = Figure(figsize=(INCHES["page"], HEIGHT), facecolor="white", layout="constrained")
         panels = figure.subplots(1, len(PANELS))
