@@ -35,7 +35,7 @@ from ongebd.pool.gpu import DeviceStream, GpuRuntime
 from ongebd.pool.shared_memory import Handle
 from ongebd.types import ImageU8
 
-SIZES = [(256, 455), (224, 224), (720, 1280)]
+SIZES = [(256, 455), (720, 1280)]
 BEGAN = time.perf_counter()
 PRODUCERS = SLOTS = 6
 SELDOM = (100_000, 50, 100)  # the garbage collector's thresholds: it would stop all threads for nothing
@@ -56,6 +56,11 @@ def load(name: str, device: str) -> Model:
     anticipator = TorchAnticipator(folder, name, device)
     settings = ongebd.load("window-mean").defaults
     return Model(name, "", resnet50_backbone(), settings, lambda _window: anticipator)
+
+
+def sizes(model: Model) -> list[tuple[int, int]]:
+    """Heights and widths of pictures; the last ones are as a reader makes them for the model."""
+    return [*SIZES, (model.backbone.input_size,) * 2]
 
 
 def noise(size: tuple[int, int], count: int = 16, seed: int = 0) -> list[ImageU8]:
@@ -86,7 +91,7 @@ def one(model: Model, options: argparse.Namespace) -> None:
         begun = time.perf_counter()
         stream = DeviceStream(model, device=options.device, precision=precision, compiles=compiles)
         note(f"one: {precision}, {how}: start-up, s", round(time.perf_counter() - begun, 2))
-        for size in SIZES if precision == "float16" else SIZES[:1]:
+        for size in sizes(model) if precision == "float16" else SIZES[:1]:
             note(f"one: {precision}, {how}, {size}", timed(stream.update, noise(size), count))
         stream.close()
 
@@ -96,7 +101,7 @@ def many(model: Model, options: argparse.Namespace) -> None:
     begun = time.perf_counter()
     runtime = GpuRuntime(model, device=options.device, max_batch=4 if options.quick else 256)
     note("many: start-up with all buckets, s", round(time.perf_counter() - begun, 2))
-    for size in SIZES[:2]:
+    for size in sizes(model)[::-2]:
         for streams in (1, 4) if options.quick else (1, 16, 64, 256):
             steps = Steps(runtime, model, streams, noise(size, 64))
             turns = sorted(round(steps(0.01 if options.quick else 1.0).fps, 1) for _ in range(3))
