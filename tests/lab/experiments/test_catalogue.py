@@ -105,6 +105,7 @@ def test_the_list_names_every_table(capsys: pytest.CaptureFixture[str]) -> None:
         (["all", "--data", ".", "--clips", "."], "use either --data with the paper's data sets or --clips"),
         (["all", "--clips", ".", "--scale", "huge"], "scale must be one of tiny, small, medium, full"),
         (["all", "--clips", ".", "--row", "DyBDet"], "--row DyBDet: use NAME=FILE"),
+        (["all", "--clips", ".", "--row", "A=clip.mp4"], "clip.mp4: predictions are a folder or end in"),
         (["all", "--clips", ".", "--row", "DyBDet=gone.pkl"], "no such file or folder; name predictions"),
         (["all", "--clips", ".", "--seeds", "0"], "seeds must be 1 or more"),
         (["all", "--clips", ".", "--ids", "ids.csv"], "--ids lists videos of the paper's data sets"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ongebd.data.files import videos as count_of
 from ongebd.data.labels import read_ids
+from ongebd.data.predictions import read_predictions
 from ongebd.errors import ConfigError, LabelError, MissingDataError, meant
 from ongebd.lab.experiments.cache import Cache
 from ongebd.lab.experiments.catalogue import COMPARISONS, EXPERIMENTS
@@ -51,6 +52,8 @@ def run_experiments(
         OngebdError: A name, a folder or the device is wrong, or data can't be read.
     """
     experiments = [with_given(experiment, given or {}) for experiment in chosen(names)]
+    for path in (given or {}).values():
+        read_predictions(path)  # a broken file is told before hours of training
     cache = Cache(work, tell)
     source: DataSource = (
         ComposedDataSets(clips, scale, cache, backbone, tell) if data is None else DataFolder(data)
