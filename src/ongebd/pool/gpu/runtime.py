@@ -248,10 +248,10 @@ class GpuRuntime(Runtime):
 
 
 def _buckets(most: int) -> list[int]:
-    """Powers of two, the largest batch itself, and three quarters of a large one: a step costs its bucket.
+    """How many rows a step may have. A step costs its bucket; each takes most of a second at the start.
 
-    >>> _buckets(6), _buckets(1), _buckets(128)[-3:]
-    ([1, 2, 4, 6], [1], [64, 96, 128])
+    >>> _buckets(6), _buckets(1), _buckets(128)
+    ([1, 6], [1], [1, 16, 32, 64, 96, 128])
     """
-    between = {3 * most // 4} if most >= _LARGE else set()
-    return sorted({min(most, 2**power) for power in range(most.bit_length() + 1)} | between)
+    powers = {2**power for power in range(4, most.bit_length()) if 2**power < most}
+    return sorted({1, most} | powers | ({3 * most // 4} if most >= _LARGE else set()))
