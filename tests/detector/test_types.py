@@ -25,7 +25,8 @@ FEATURE = np.float32([1, 0, 0, 0])
 @pytest.mark.parametrize("bad", ["24", True, [1], 1j, Decimal(1), 10**400, np.zeros(2)], ids=str)
 def test_a_setting_that_is_not_a_number_is_refused_by_name(name, bad):
     for use in (lambda: StreamConfig(**{name: bad}), lambda: load().stream(**{name: bad})):
-        with pytest.raises(ConfigError, match=f"^{name} must (be a number|have fewer digits)"):
+        wanted = "have fewer digits" if type(bad) is int else "be a number"
+        with pytest.raises(ConfigError, match=f"^{name} must {wanted}"):
             use()
 
 

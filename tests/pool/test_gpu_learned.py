@@ -120,6 +120,7 @@ def test_interleaved_streams_that_restart_are_what_each_is_alone(device):
     slots = [runtime.open(model.configured(sensitivity=s)) for s in sensitivities]
     alone = [model.stream(sensitivity=s) for s in sensitivities]
     assert sum(rows[0].nbytes for rows in runtime.engine.state.rows) < 500_000
+    # (With seeds from 10, a score lies within rounding of the threshold.)
     queues = [list(enumerate(features(n + 11, 200, n == 2, trembles=0.2))) for n in range(3)]
     random = np.random.default_rng(1)
     found, closed, near = 0, [], []

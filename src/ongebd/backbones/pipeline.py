@@ -27,8 +27,8 @@ MOVES, ANOTHER = 6.0, 6.0
 """Levels of luma, of 255: what no cell exceeds while nothing moves, and the mean change from the frame before
 above which a sudden change may be a cut."""
 SUDDEN, LEAST_MOVED, AS_A_CUT, AT_ONCE = 1.2, 0.5, 1.6, 0.9
-"""A sudden change of the luma is so many times that of the frame before, or of so many levels. A cut's is so
-many times it, and so much of the change since the network looked; a dissolve's isn't. Set on 336 cuts."""
+"""A change of the luma is sudden at SUDDEN times that of the frame before, which counts as LEAST_MOVED levels
+at least. A cut has AS_A_CUT times that, and AT_ONCE of what changed since the network looked. On 336 cuts."""
 
 
 class Glance:

@@ -92,9 +92,12 @@ class ScTransformer(OfflineNetwork):
 
     def seen(self, around: Tensor) -> Tensor:
         """What is known of the middle of windows (S, L, W), (S, W)."""
-        known = self.context(around)
-        known = known[0] if isinstance(known, tuple) else known  # an LSTM gives its state too
-        found: Tensor = self.read(cosines(known, self.shape.groups)).mean((-1, -2))
+        found: Tensor = self.read(cosines(self.in_context(around), self.shape.groups)).mean((-1, -2))
+        return found
+
+    def in_context(self, around: Tensor) -> Tensor:
+        """Each frame of the windows with what it knows of the others."""
+        found: Tensor = self.context(around)
         return found
 
     def losses(self, frames: Tensor, targets: Tensor, real: Tensor, weight: Tensor | float = 1.0) -> Tensor:
@@ -111,3 +114,8 @@ class Lcvsl(ScTransformer):
     def make_context(self) -> nn.Module:
         """As in `ScTransformer`."""
         return nn.LSTM(self.shape.width, self.shape.width, 2, batch_first=True)
+
+    def in_context(self, around: Tensor) -> Tensor:
+        """As in `ScTransformer`."""
+        found: Tensor = self.context(around)[0]
+        return found

@@ -180,11 +180,7 @@ _ALL = (
         asks="How well does it work on long videos of another kind?",
         rows=(
             Row(name="U-Net", kind="printed", why=NOT_BUILT["U-Net"]),
-            Row(
-                name="CoSeg",
-                kind="printed",
-                why="it was trained on INRIA, of which we use test videos only",
-            ),
+            Row(name="CoSeg", kind="printed", why="it learned from INRIA, of which we use test videos only"),
             *BASELINES,
             OURS,
             CHOSEN,

@@ -123,7 +123,7 @@ def _grid(result: TableResult, column: str) -> list[Table]:
     title = f"{result.experiment.title}: {column_name(column)}"
     rows = [(Cell(a), *(_ours(result, cells[a, b], column) for b in seconds)) for a in firsts]
     floors = [_limit(limit, [column] * len(seconds)) for limit in result.limits]
-    tables = [Table(title, header, [*rows, *floors], rules=[len(rows)] if floors else [])] * bool(floors)
+    tables = [Table(title, header, [*rows, *floors], rules=[len(rows)])] if floors else []
     if any(column in row.printed for row in result.rows):
         printed = [(Cell(a), *(_printed(cells[a, b].printed, column) for b in seconds)) for a in firsts]
         tables.append(Table(f"{title}, {_printed_in(result)}", header, printed))
