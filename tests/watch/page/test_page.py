@@ -160,6 +160,7 @@ def test_the_curve_is_under_details(playing, look):
     page.wait_for_function(f"() => {path}?.length > 100")
     assert page.locator(".marks").first.get_attribute("d").startswith("M")
     before = page.evaluate(path)
+    page.locator(".curve").first.scroll_into_view_if_needed()  # incidents may have pushed it down
     page.wait_for_function(f"(before) => {path} !== before", arg=before)
     assert page.get_by_role("img", name="How much the picture of Front door changed").count() == 1
 
