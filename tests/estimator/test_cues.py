@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ongebd.errors import ConfigError
-from ongebd.estimator.appearance import AppearanceCues, RecentFeatures
+from ongebd.estimator.appearance import AppearanceCues, RecentFeatures, from_bfloat16, to_bfloat16
 from ongebd.estimator.cues import CONTEXT, Context, CueStream
 from ongebd.estimator.motion import MotionCues, MotionMemory
 
@@ -96,6 +96,20 @@ def test_nothing_drifts_over_thousands_of_frames():
     for feature in stream[-60:]:
         same = young.update(feature)
     np.testing.assert_array_equal(last, same, "a stream is its last 60 frames")
+
+
+@pytest.mark.parametrize("count", [1, 2, 59, 61, 150])
+def test_products_of_a_repeated_feature_are_those_that_would_be_computed(count):
+    random = np.random.default_rng(count)
+    some, which = random.normal(size=(3, 1280)).astype(np.float32), random.integers(0, 3, count)
+    rounded, recent = from_bfloat16(to_bfloat16(some)), RecentFeatures(1280, 60)
+    products = np.stack([np.einsum("ij,j->i", rounded, feature) for feature in rounded])
+    recent.add(some[which[0]])
+    recent.reset()
+    for number in which:
+        recent.add(some[number])
+    last = which[:-61:-1]
+    np.testing.assert_array_equal(recent.gram[: len(last), : len(last)], products[np.ix_(last, last)])
 
 
 def test_a_still_picture_has_no_error_at_any_horizon():

@@ -144,7 +144,7 @@ class RecentFeatures:
 
     Features are rounded to bfloat16 (the upper half of a float32, to nearest even) as they come: half the
     memory, and angles between them change by less than 0.1°, far below those of sensor noise. Every entry of
-    the matrix is computed once, so that no error grows with the length of the stream.
+    the matrix is computed once, so that no error grows with the stream; a repeated feature's are known.
 
     Args:
         dim: D, numbers in a feature.
@@ -170,16 +170,18 @@ class RecentFeatures:
 
     def add(self, feature: Feature) -> None:
         """Take the next one, float32, (D,)."""
-        at = self._next
+        at, known = self._next, self.count
         self._ring[at] = to_bfloat16(feature)
         self._next = (at + 1) % len(self._ring)
-        self.count = n = min(self.count + 1, len(self._ring))
+        self.count = n = min(known + 1, len(self._ring))
+        self.gram[1:, 1:] = self.gram[:-1, :-1]
+        if known and np.array_equal(self._ring[at], self._ring[at - 1]):
+            self.gram[0, 1:] = self.gram[1:, 0] = self.gram[1, 1:]
+            return
         past = from_bfloat16(self._ring[:n])
         # Not by `@`: BLAS would wake a thread on each core for this, and bits would depend on their number.
         dots = np.einsum("ij,j->i", past, past[at])
-        newest_first = np.concatenate([dots[at::-1], dots[:at:-1]])
-        self.gram[1:, 1:] = self.gram[:-1, :-1]
-        self.gram[0, :n] = self.gram[:n, 0] = newest_first
+        self.gram[0, :n] = self.gram[:n, 0] = np.concatenate([dots[at::-1], dots[:at:-1]])
 
 
 def to_bfloat16(x: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:

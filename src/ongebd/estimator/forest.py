@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -93,8 +94,11 @@ class Forest:
             (N,), each in [0, 1]. A row does not depend on the others, to the bit.
         """
         nodes = self._nodes
-        ruled_out = (x.take(nodes.feature, axis=1) > nodes.threshold) * nodes.under_left  # (N, nodes)
-        left = ~np.bitwise_or.reduceat(ruled_out, nodes.begin, axis=1)  # (N, trees)
+        ruled_out = [  # of each judge, (N, trees)
+            np.bitwise_or.reduce((x.take(feature, axis=1) > threshold) * under_left, axis=1)
+            for feature, threshold, under_left in nodes.asked
+        ]
+        left = ~np.concatenate(ruled_out, axis=1)
         leaf = np.frexp((left & -left).astype(np.float64))[1] - 1  # the number of the lowest bit
         sums = np.add.reduceat(nodes.value.take(nodes.first_leaf + leaf), nodes.members, axis=1)
         with np.errstate(over="ignore"):  # 1 / inf is 0, which is right
@@ -143,38 +147,34 @@ class Forest:
         tree, before = np.full(len(self.left), -1), np.zeros(len(self.left), np.int64)  # leaves to the left
         tree[self.root] = np.arange(len(self.root))
         for level in self._levels:
-            inner = level[~self._is_leaf[level]]
-            left, right = self.left[inner], self.right[inner]
-            tree[left] = tree[right] = tree[inner]
-            before[left], before[right] = before[inner], before[inner] + self._leaves[left]
+            split = level[~self._is_leaf[level]]
+            left, right = self.left[split], self.right[split]
+            tree[left] = tree[right] = tree[split]
+            before[left], before[right] = before[split], before[split] + self._leaves[left]
         of_tree = self._leaves[self.root]
         first_leaf = np.cumsum(of_tree) - of_tree
         leaf, value = self._is_leaf & (tree >= 0), np.zeros(of_tree.sum())
         value[first_leaf[tree[leaf]] + before[leaf]] = self.value[leaf]
-        asked = ~leaf & (tree >= 0)
-        asked[self.root] = True  # a tree of one leaf has one node, which rules nothing out
-        node = np.flatnonzero(asked)[np.argsort(tree[asked], kind="stable")]
-        under = np.where(self._is_leaf[node], 0, self._leaves[self.left[node]])
-        return _Nodes(
-            self.feature[node].astype(np.intp),
-            self.threshold[node],
-            (((1 << under) - 1) << before[node]).astype(np.uint32),
-            np.flatnonzero(np.diff(tree[node], prepend=-1)),
-            first_leaf,
-            value,
-            np.flatnonzero(np.diff(self.member, prepend=-1)),
-            np.flatnonzero(np.diff(self.judge, prepend=-1)),
-            np.bincount(self.judge).astype(np.float64),
-        )
+        inner, under = ~self._is_leaf & (tree >= 0), np.where(self._is_leaf, 0, self._leaves[self.left])
+        masks = ((1 << under) - 1) << before
+        table = np.full((of_tree.max(), len(self.root)), self._is_leaf.argmax())  # a leaf rules nothing out
+        table[(before + under - 1)[inner], tree[inner]] = np.flatnonzero(inner)
+        members, judges = (np.flatnonzero(np.diff(of, prepend=-1)) for of in (self.member, self.judge))
+        asked = []
+        for begin, end in pairwise([*members[judges], len(self.root)]):
+            last = (
+                int(of_tree[begin:end].max()) - 1
+            )  # the number of a tree's last leaf, and of its inner nodes
+            node, bits = table[:last, begin:end], np.min_scalar_type(1 << last)
+            asked.append((self.feature[node].astype(np.intp), self.threshold[node], masks[node].astype(bits)))
+        return _Nodes(asked, first_leaf, value, members, judges, np.bincount(self.judge).astype(np.float64))
 
 
 class _Nodes(NamedTuple):
-    """The nodes that are asked, tree by tree; `scores` says what for."""
+    """The nodes that are asked; `scores` says what for."""
 
-    feature: npt.NDArray[np.intp]
-    threshold: Floats
-    under_left: npt.NDArray[np.uint32]  # bit i: whether the tree's leaf i is under the left child
-    begin: npt.NDArray[np.intp]  # of each tree
+    # Of each judge, (nodes of a tree, trees): feature, threshold, and bit i: whether leaf i is on the left.
+    asked: list[tuple[npt.NDArray[np.intp], Floats, npt.NDArray[np.unsignedinteger[Any]]]]
     first_leaf: npt.NDArray[np.int64]  # of each tree, in `value`
     value: Doubles  # of the leaves, from left to right
     members: npt.NDArray[np.intp]  # where each begins, in the trees

@@ -18,6 +18,7 @@ from ongebd.backbones.pipeline import LUMA_DIM, MOVES, Glance
 from ongebd.errors import ConfigError, os_errors
 from ongebd.estimator.cues import INPUTS, Context, CueStream
 from ongebd.estimator.forest import Forest
+from ongebd.estimator.motion import mean
 from ongebd.types import AGO, Feature, Signs
 
 FORMAT = 2
@@ -185,7 +186,8 @@ class LearnedScorer:
                 self._still = 0
         self._still += repeated
         self._repeated = repeated
-        level = float(luma.mean()) if float(luma.std()) < FLAT else None
+        average = mean(luma)
+        level = float(average) if np.sqrt(mean((luma - average) ** 2)) < FLAT else None
         if level is not None and self._level is not None and abs(level - self._level) > BRIGHTER:
             jump = max(change, abs(level - self._level) / 255)
         self._level = level
