@@ -37,8 +37,7 @@ def deciding(
 ) -> Iterator[tuple[list[Remote], Callable[[], None]]]:
     """Decide on the frames of so many other processes, a stream for each, until the end of the block.
 
-    Yields:
-        The streams, and what begins to decide. That takes seconds, in which frames may come already.
+    It yields the streams, and what begins to decide. That takes seconds, in which frames may come already.
     """
 
     def tell(result: PoolResult) -> None:
