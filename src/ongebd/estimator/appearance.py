@@ -158,26 +158,26 @@ class RecentFeatures:
 
     def __init__(self, dim: int, length: int) -> None:
         self._ring: npt.NDArray[np.uint16] = np.empty((length, dim), np.uint16)
-        self._next = 0
-        self.count = 0
+        self._next, self.count, self._last = 0, 0, b""
         self.gram: npt.NDArray[np.float32] = np.zeros((length, length), np.float32)
-        self.state_bytes = self._ring.nbytes + self.gram.nbytes
+        self.state_bytes = self._ring.nbytes + self.gram.nbytes + 4 * dim
 
     def reset(self) -> None:
         """Forget all."""
-        self._next = self.count = 0
+        self._next, self.count, self._last = 0, 0, b""
         self.gram.fill(0)
 
     def add(self, feature: Feature) -> None:
         """Take the next one, float32, (D,)."""
-        at, known = self._next, self.count
-        self._ring[at] = to_bfloat16(feature)
+        at, before, self._last = self._next, self._last, feature.tobytes()
         self._next = (at + 1) % len(self._ring)
-        self.count = n = min(known + 1, len(self._ring))
+        self.count = n = min(self.count + 1, len(self._ring))
         self.gram[1:, 1:] = self.gram[:-1, :-1]
-        if known and np.array_equal(self._ring[at], self._ring[at - 1]):
+        if self._last == before:
+            self._ring[at] = self._ring[at - 1]
             self.gram[0, 1:] = self.gram[1:, 0] = self.gram[1, 1:]
             return
+        self._ring[at] = to_bfloat16(feature)
         past = from_bfloat16(self._ring[:n])
         # Not by `@`: BLAS would wake a thread on each core for this, and bits would depend on their number.
         dots = np.einsum("ij,j->i", past, past[at])

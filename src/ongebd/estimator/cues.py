@@ -103,11 +103,10 @@ class CutDetector:
         gram = recent.gram[:length, :length]
         lengths = np.sqrt(gram[0, 0] * gram.diagonal()[1:])
         errors = (1.0 - gram[0, 1:] / np.maximum(lengths, TINY)) / 2.0
-        if len(self._errors) >= CUT_WARMUP:
+        if sudden and len(self._errors) >= CUT_WARMUP:
             least = float(errors.min())
             stands_out = min(max(least / max(*self._errors, CUT_FLOOR), 1.0), CUT_MOST)
-            far = least * stands_out**0.25 > CUT_ERROR
-            if far and sudden and not one_sided(luma, before):
+            if least * stands_out**0.25 > CUT_ERROR and not one_sided(luma, before):
                 return True
         self._errors.append(float(errors[0]))
         return False
@@ -163,6 +162,6 @@ class Context:
         above = cues - self._mean
         weight = np.float32(max(LEAST_WEIGHT, 1 / (now + 2)))
         self._mean += weight * above
-        lagged = self._past[[max(now - lag, 0) % len(self._past) for lag in CONTEXT]]
+        lagged = self._past.take([max(now - lag, 0) % len(self._past) for lag in CONTEXT], axis=0)
         memory = self._memory.update(cues[-len(MotionCues.names) :])
         return np.concatenate([lagged.reshape(-1), above, memory])

@@ -79,7 +79,7 @@ class MotionCues:
         self._seen += 1
         picture = blurred(luma.reshape(SIDE, SIDE) - mean(luma))
         self._lumas[now % len(self._lumas)] = picture
-        before = self._lumas[[max(now - lag, 0) % len(self._lumas) for lag in LAGS]]  # (lags, 56, 56)
+        before = self._lumas.take([max(now - lag, 0) % len(self._lumas) for lag in LAGS], axis=0)
         flow, change = block_flow(picture, before)
         ordered = np.sort(flow, axis=-1)
         camera = (ordered[..., CELLS // 2 - 1] + ordered[..., CELLS // 2]) * np.float32(0.5)  # (2, lags)
@@ -94,7 +94,8 @@ class MotionCues:
         cues[:, 0] = np.hypot(*camera)
         for place, values in enumerate((np.hypot(*flow), np.sort(own, axis=-1)[:, -FEW:], own, change)):
             np.add.reduce(values, axis=-1, out=cues[:, 1 + place])
-        _compare(smooth, self._smooth[[max(now - j, 0) % len(self._smooth) for j in BACK]], cues)
+        earlier = [max(now - j, 0) % len(self._smooth) for j in BACK]
+        _compare(smooth, self._smooth.take(earlier, axis=0), cues)
         cues *= _SCALES
         cues += _FLOORS
         return np.log(cues, out=cues, where=_FLOORS > 0).reshape(-1)
@@ -174,11 +175,11 @@ def blurred(picture: Floats) -> Floats:
 
 def _three_tap(z: Floats, axis: int) -> Floats:
     """Under [1 2 1] along an axis."""
-    step, last, out = z.strides[axis] // z.itemsize, z.shape[axis] - 1, z + z
+    step, last, along, out = z.strides[axis] // z.itemsize, z.shape[axis] - 1, z.swapaxes(0, axis), z + z
     out.reshape(-1)[step:] += z.reshape(-1)[:-step]
     out.reshape(-1)[:-step] += z.reshape(-1)[step:]
-    along = z.swapaxes(0, axis)
-    out.swapaxes(0, axis)[::last] = 2 * along[::last] + along[1 :: last - 2] + along[::last]
+    border, outside = along[::last], out.swapaxes(0, axis)[::last]
+    np.add(border + border + along[1 :: last - 2], border, out=outside)
     return out
 
 
@@ -193,8 +194,7 @@ def block_flow(picture: Floats, before: Floats) -> tuple[Floats, Floats]:
         (2, n, 196): to the right and down, in pixels, at most 4 each; and (n, 196).
     """
     between = picture + before  # twice the mean, whose gradient is the mean of both gradients
-    factors: Floats = np.empty((3, *before.shape), np.float32)
-    right, down, change = factors  # the gradients are four times too large
+    right, down, change = factors = np.empty((3, *before.shape), np.float32)  # both gradients times four
     _differences(between, 2, out=right)
     _differences(between, 1, out=down)
     np.subtract(picture, before, out=change)
@@ -215,7 +215,7 @@ def _differences(z: Floats, axis: int, out: Floats) -> None:
     step, last, flat = z.strides[axis] // z.itemsize, z.shape[axis] - 1, z.reshape(-1)
     np.subtract(flat[2 * step :], flat[: -2 * step], out=out.reshape(-1)[step:-step])
     z, out = z.swapaxes(0, axis), out.swapaxes(0, axis)
-    out[::last] = (z[1 :: last - 1] - z[: -1 : last - 1]) * np.float32(2)
+    np.multiply(z[1 :: last - 1] - z[: -1 : last - 1], np.float32(2), out=out[::last])
 
 
 def _box() -> Floats:
