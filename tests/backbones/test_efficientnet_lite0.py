@@ -59,7 +59,6 @@ def assert_same_as_torch(export: ModuleType, frames: np.ndarray, backbone: Backb
 
 def test_features_are_the_original_networks(export: ModuleType, squares: np.ndarray) -> None:
     assert_same_as_torch(export, squares)
-    assert_same_as_torch(export, squares[:, :112, :112], OnnxBackbone("efficientnet_lite0", size=112))
 
 
 def test_features_of_real_pictures_are_the_original_networks(
@@ -70,16 +69,25 @@ def test_features_of_real_pictures_are_the_original_networks(
 
 def test_file_is_the_one_that_its_description_names() -> None:
     about = json.loads((WEIGHTS / "efficientnet_lite0.json").read_text(encoding="utf-8"))
-    digest = hashlib.sha256((WEIGHTS / "efficientnet_lite0.onnx").read_bytes()).hexdigest()
-    assert about["sha256"] == digest
+    for each in (about, about["int8"]):
+        assert each["sha256"] == hashlib.sha256((WEIGHTS / each["file"]).read_bytes()).hexdigest()
     assert BACKBONE.identity == "efficientnet_lite0@93756ab5d121"  # of people's feature stores
 
 
 @pytest.mark.slow
 def test_export_gives_the_same_bytes(export: ModuleType, tmp_path: Path) -> None:
     export.main(tmp_path)
-    for name in ("efficientnet_lite0.onnx", "efficientnet_lite0.json"):
+    for name in ("efficientnet_lite0.onnx", "efficientnet_lite0_int8.onnx", "efficientnet_lite0.json"):
         assert (tmp_path / name).read_bytes() == (WEIGHTS / name).read_bytes()
+
+
+def test_in_int8_features_change_little(squares: np.ndarray) -> None:
+    exact, rounded = (
+        BACKBONE.embed(squares[:4]),
+        OnnxBackbone("efficientnet_lite0", int8=True).embed(squares[:4]),
+    )
+    cosine = (exact * rounded).sum(1) / np.linalg.norm(exact, axis=1) / np.linalg.norm(rounded, axis=1)
+    assert cosine.min() > 0.9  # measured: 0.93; of real pictures 0.95 to 0.997
 
 
 def test_shapes_and_types(squares: np.ndarray) -> None:

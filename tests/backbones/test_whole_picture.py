@@ -14,7 +14,7 @@ WHOLE, CENTRE = backbones.get("efficientnet_lite0_whole"), backbones.get("effici
 
 
 def pictures(count, seed=0):
-    return np.random.default_rng(seed).integers(0, 256, (count, 112, 112, 3)).astype(np.uint8)
+    return np.random.default_rng(seed).integers(0, 256, (count, 224, 224, 3)).astype(np.uint8)
 
 
 def test_the_feature_is_the_networks_and_the_luma():
@@ -23,7 +23,7 @@ def test_the_feature_is_the_networks_and_the_luma():
     assert features.shape == (2, WHOLE.dim) == (2, 1280 + 56 * 56)
     assert features.dtype == np.float32
     np.testing.assert_array_equal(features[:, :1280], WHOLE.network.embed(frames))
-    means = frames.reshape(2, 56, 2, 56, 2, 3).mean((2, 4)) @ [0.299, 0.587, 0.114]
+    means = frames.reshape(2, 56, 4, 56, 4, 3).mean((2, 4)) @ [0.299, 0.587, 0.114]
     np.testing.assert_allclose(features[:, 1280:], means.reshape(2, -1), atol=1e-3)
 
 
@@ -38,9 +38,9 @@ def test_the_sides_are_seen():
     wide = np.zeros((90, 320, 3), np.uint8)
     wide[:, :40] = 255
     left = WHOLE.crop(wide)
-    assert left.shape == (112, 112, 3)
-    assert left[:, :10].min() > 200
-    assert left[:, 20:].max() < 50
+    assert left.shape == (224, 224, 3)
+    assert left[:, :20].min() > 200
+    assert left[:, 40:].max() < 50
     assert not CENTRE.crop(wide).any()
 
 
@@ -51,15 +51,15 @@ def test_a_picture_of_the_right_size_is_copied():
     assert not np.shares_memory(cropped, frame)
 
 
-def test_it_is_the_same_network_on_smaller_pictures():
+def test_it_is_the_same_network_in_int8():
     assert WHOLE.network.name == CENTRE.name
-    assert WHOLE.identity == CENTRE.identity.replace("@", "_whole@") + "-112"
+    assert WHOLE.identity == CENTRE.identity.replace("@", "_whole@") + "-int8"
 
 
 def test_readers_are_told_how_each_looks():
-    assert (WHOLE.view, CENTRE.view) == (Squash(112, 112), Fit(256))
+    assert (WHOLE.view, CENTRE.view) == (Squash(224, 224), Fit(256))
     assert sampling_identity(CENTRE).endswith("; bicubic to a shorter side of 256, centre 224")
-    assert sampling_identity(WHOLE).endswith("; the whole picture, bicubic to 112 × 112")
+    assert sampling_identity(WHOLE).endswith("; the whole picture, bicubic to 224 × 224")
 
 
 def test_what_it_cannot_take_is_refused():
@@ -69,4 +69,4 @@ def test_what_it_cannot_take_is_refused():
         WHOLE.embed(np.zeros((1, 56, 56, 3), np.uint8))
     with pytest.raises(ConfigError, match="its weights are in the package"):
         backbones.get("efficientnet_lite0_whole", weights="w.pth")
-    assert WHOLE.embed(np.zeros((0, 112, 112, 3), np.uint8)).shape == (0, WHOLE.dim)
+    assert WHOLE.embed(np.zeros((0, 224, 224, 3), np.uint8)).shape == (0, WHOLE.dim)

@@ -7,6 +7,7 @@ import pytest
 
 import ongebd
 from ongebd.backbones.base import cropped
+from ongebd.backbones.onnx_backbone import WholePicture
 from ongebd.video.picture import Fit, Squash
 
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
@@ -29,7 +30,7 @@ from ongebd.pool.gpu.runtime import DTYPES  # noqa: E402
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
-@pytest.mark.parametrize(("view", "square"), [(Fit(256), 224), (Squash(112, 112), 112)])
+@pytest.mark.parametrize(("view", "square"), [(Fit(256), 224), (Squash(224, 224), 224)])
 @pytest.mark.parametrize("size", [(720, 1280), (360, 640), (176, 144), (256, 455), (300, 257), (100, 100)])
 def test_resizing_is_swscales_to_rounding(view, square, size, make_scene):
     shot = make_scene(1, size[1], size[0])
@@ -62,6 +63,8 @@ def test_our_backbones_on_a_device_see_the_same(name, device, precision, within,
     network = device_network(backbone, torch.device(device), DTYPES[precision])
     with torch.inference_mode(), tuned():
         ours = network(torch.from_numpy(frames).to(device)).cpu().numpy()
+    if name == "immediate":  # on a CPU it computes in int8, here as the other does
+        backbone = WholePicture(ongebd.load("window-mean").backbone)
     wanted = backbone.embed(frames)
     assert np.linalg.norm(ours[:, :1280] - wanted[:, :1280]) < within * np.linalg.norm(wanted[:, :1280])
     np.testing.assert_allclose(ours[:, 1280:], wanted[:, 1280:], atol=1e-4)  # luma, which is float32

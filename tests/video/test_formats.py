@@ -155,7 +155,7 @@ def _need_encoder(name: str) -> None:
 def test_only_pictures_that_are_squashed_may_go_without_deblocking(tmp_path, make_video, make_scene):
     pictures = [np.roll(make_scene(3, 320, 192), 3 * n, axis=1) for n in range(24)]
     path = make_video(tmp_path / "coarse.mp4", pictures, options={"preset": "medium", "crf": "40"})
-    for view in (Fit(96), Squash(112, 112)):
+    for view in (Fit(96), Squash(224, 224)):
         with av.open(str(path)) as whole:
             wanted = np.array([RgbMaker(view)(picture) for picture in whole.decode(video=0)], int)
         with VideoReader(path, view=view) as video:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ongebd.backbones.base import Backbone, Features, FramesU8
-from ongebd.backbones.onnx_backbone import WEIGHTS, OnnxBackbone, WholePicture, by_onnxruntime
+from ongebd.backbones.onnx_backbone import OnnxBackbone, WholePicture, by_onnxruntime
 from ongebd.errors import ConfigError, import_extra
 
 CPU_RUNTIMES = ("onnxruntime", "openvino")
@@ -157,7 +157,7 @@ def on_cpu_runtime(
 def _graph_of(backbone: Backbone) -> bytes:
     """The ONNX file of a backbone's network: `frames` (N, S, S, 3) uint8 → `features` (N, D) float32."""
     if type(backbone) is OnnxBackbone:
-        return (WEIGHTS / f"{backbone.name}.onnx").read_bytes()
+        return backbone.graph.read_bytes()
     if hasattr(backbone, "network"):  # a PyTorch backbone, so torch is here
         from ongebd.backbones.resnet50 import ResNet50
         from ongebd.backbones.torch_backbone import TorchBackbone

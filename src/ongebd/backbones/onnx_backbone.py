@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from functools import cached_property
 from importlib.resources import as_file, files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,15 +37,18 @@ class OnnxBackbone(Backbone):
     Args:
         name: The file's name without its ending.
         threads: Threads in which onnxruntime computes one call.
-        size: Of the pictures, if not the usual one.
+        int8: Compute in int8. Processors with VNNI take less than half the time; others get the same bits.
+
+    Attributes:
+        graph: The ONNX file.
     """
 
-    def __init__(self, name: str, threads: int = 1, size: int | None = None) -> None:
+    def __init__(self, name: str, threads: int = 1, *, int8: bool = False) -> None:
         about: dict[str, Any] = json.loads((WEIGHTS / f"{name}.json").read_text(encoding="utf-8"))
-        usual, resize_size = about["input"]["size"], about["input"]["resize_size"]
-        identity = about["identity"] if size is None else f"{about['identity']}-{size}"
-        super().__init__(name, identity, about["dim"], size or usual, resize_size)
+        identity = about["identity"] + ("-int8" if int8 else "")
+        super().__init__(name, identity, about["dim"], about["input"]["size"], about["input"]["resize_size"])
         self.threads = threads
+        self.graph: Traversable = WEIGHTS / (about["int8"] if int8 else about)["file"]
         self._opening = threading.Lock()
 
     def _embed(self, frames: FramesU8) -> Features:
@@ -54,7 +58,7 @@ class OnnxBackbone(Backbone):
 
     @cached_property
     def _run(self) -> Callable[[FramesU8], Features]:
-        with as_file(WEIGHTS / f"{self.name}.onnx") as path:
+        with as_file(self.graph) as path:
             return by_onnxruntime(path, self.threads)
 
 
@@ -78,6 +82,8 @@ def open_session(graph: Path | bytes, threads: int) -> InferenceSession:
     options.log_severity_level = 3  # errors only
     # A thread that waits for work must not burn a core that decoding needs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # Without VNNI, int8 sums would overflow.
+    options.add_session_config_entry("session.x64quantprecision", "1")
     model = graph if isinstance(graph, bytes) else str(graph)
     return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 

@@ -20,7 +20,7 @@ Google trained it on ImageNet-1k, ML Illustrated brought it to PyTorch (Apache-2
 `scripts/export_efficientnet_lite0.py` made the ONNX file. It wants (x − 127) / 128, which its graph computes,
 bicubic resizing and a centre crop of 0.875. ImageNet's usual mean and deviation cost 11 points of top-1.
 """
-_WHOLE, _WHOLE_SIZE = "efficientnet_lite0_whole", 112
+_WHOLE = "efficientnet_lite0_whole"
 _TORCH = ("resnet50", "tsn-kinetics", "tsn-sthv2")
 _made: dict[object, Backbone] = {}
 _making = threading.RLock()
@@ -88,7 +88,7 @@ def _make(name: str, threads: int, weights: Path | None, device: str, precision:
     if weights is not None:
         raise ConfigError(f"{name}: its weights are in the package; leave out --weights")
     if device != "cpu" or precision != "float32":
-        raise ConfigError(f"{name}: runs on the CPU in float32 only; leave out --device and --precision")
+        raise ConfigError(f"{name}: runs on the CPU only; leave out --device and --precision")
     if name == _WHOLE:
-        return WholePicture(OnnxBackbone(DEFAULT, threads, _WHOLE_SIZE))
+        return WholePicture(OnnxBackbone(DEFAULT, threads, int8=True))
     return OnnxBackbone(name, threads)

@@ -70,7 +70,7 @@ class CueStream:
 
 CUT_FRAMES = 4  # before a cut, from which the first one after it differs
 CUT_MEMORY, CUT_WARMUP = 24, 8  # frames
-CUT_ERROR, CUT_FLOOR, CUT_MOST = 0.23, 0.01, 4.0
+CUT_ERROR, CUT_FLOOR, CUT_MOST = 0.21, 0.01, 4.0
 FLASH, SAME_SHAPES = 0.005, 0.4
 FADE, NO_SHAPES = 0.02, 20.0
 """Set on 113 cuts, 22 composites and 3,000 pairs of frames from our clips; CUT_ERROR, on 336 cuts too."""
