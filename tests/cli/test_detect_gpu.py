@@ -7,17 +7,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ongebd.cli import main
-from ongebd.errors import ConfigError
 from ongebd.output import read_jsonl
 from ongebd.pool.runtime import CpuRuntime
-from ongebd.pool.shared_memory import SharedMemory, new_memory
 from waiting import until
 
 Maker = Callable[..., Any]
@@ -27,7 +25,6 @@ from ongebd.cli import main
 from ongebd.pool import pool
 from ongebd.pool.runtime import CpuRuntime
 if __name__ == "__main__":
-    CpuRuntime._feature = lambda self, cut: self._model.backbone.embed(cut[None])[0]
     pool.open_runtime = lambda model, device, precision, **options: CpuRuntime(model)
     sys.exit(main(sys.argv[1:]))
 """
@@ -35,12 +32,9 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    def cut(model: Any, *_: Any, **_options: Any) -> CpuRuntime:
-        runtime = CpuRuntime(model)
-        monkeypatch.setattr(runtime, "_feature", lambda picture: model.backbone.embed(picture[None])[0])
-        return runtime
-
-    monkeypatch.setattr("ongebd.pool.pool.open_runtime", cut)
+    monkeypatch.setattr(
+        "ongebd.pool.pool.open_runtime", lambda model, _device, _precision, **_options: CpuRuntime(model)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -175,32 +169,6 @@ def test_what_cannot_be_is_one_line(
     assert err.count("\n") == 1
     assert any(one in err for one in says.replace(" . ", " 0 ").split("|")), err
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("problem", [ConfigError("no GPU"), KeyboardInterrupt()])
-def test_what_is_read_before_a_late_problem_leaves_neither_lines_nor_files(
-    films: list[Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    problem: BaseException,
-) -> None:
-    def late(*_: Any, **_options: Any) -> None:
-        until(lambda: (memory[0].head > 10).any())  # the other process could say why it can't read
-        raise problem
-
-    memory: list[SharedMemory] = []
-    monkeypatch.setattr(
-        "ongebd.pool.remote.new_memory", lambda layout: memory.append(new_memory(layout)) or memory[0]
-    )
-    monkeypatch.setattr("ongebd.pool.pool.open_runtime", late)
-    (tmp_path / "bad.mp4").write_text("no video")
-    arguments = [str(tmp_path / "bad.mp4"), str(films[0]), "--out", str(tmp_path / "out")]
-    with suppress(SystemExit):  # after Ctrl-C
-        assert main(["detect", *arguments, "--device", "cuda"]) == 2
-    assert capfd.readouterr().err == f"ongebd: {problem}\n" * isinstance(problem, ConfigError)
-    assert not (tmp_path / "out").exists()
-    assert not memory[0].path.exists()
 
 
 def test_without_torch_one_line_says_how_to_get_it(

@@ -15,8 +15,6 @@ import pytest
 
 import ongebd
 from ongebd.errors import ConfigError, FeatureError, OngebdError
-from ongebd.pool.shared_input import SharedInput
-from ongebd.pool.shared_memory import Layout, new_memory
 from waiting import until
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -132,17 +130,6 @@ def test_a_frame_without_a_slot_waits_or_is_dropped(pool):
         shared._thread.start()
     pool.wait(60)
     assert stream.counts().decided == 2
-
-
-def test_frames_that_come_before_the_pool_wait_for_it():
-    memory, found = new_memory(Layout(1, 3, SHAPE, (0, 256, 0, 300))), []
-    with memory.handles()[0].open() as producer:
-        assert [producer.submit(picture(0, n), n / 24, timeout=0) for n in range(4)] == [True] * 3 + [False]
-        pool = ongebd.StreamPool("window-mean", on_result=found.append)
-        with pool, SharedInput(pool, [pool.add()], memory):
-            producer.submit(picture(0, 3), 3 / 24)
-            until(lambda: len(found) == 4)
-    assert [result.decision.time for result in found[:4]] == [n / 24 for n in range(4)]
 
 
 @pytest.mark.parametrize(("streams", "shape", "slots"), [(0, SHAPE, 4), (1, SHAPE, 0), (1, (0, 5), 4)])

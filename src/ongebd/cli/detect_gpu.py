@@ -5,10 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from ongebd.baselines.pictures import Pictures
 from ongebd.cli import interrupt
@@ -17,7 +15,6 @@ from ongebd.common.processes import side_by_side
 from ongebd.detector import Model, StreamConfig, load
 from ongebd.errors import ConfigError, OngebdError
 from ongebd.pool.remote import Remote, RemoteModel, deciding
-from ongebd.pool.shared_memory import Producer
 from ongebd.video.picture import View
 
 Task = Callable[[Model, Progress], bool]
@@ -35,14 +32,14 @@ def detect_on_gpu(
     tasks: Sequence[Task], model: Model, config: StreamConfig, device: str, workers: int | None, quiet: bool
 ) -> list[bool]:
     """Do the tasks side by side. Each process says and prints what it does; a single one, this, has a bar."""
-    count = 2 * (os.cpu_count() or 1) if workers is None else workers
+    count = (os.cpu_count() or 1) if workers is None else workers
     if count < 1:
         raise ConfigError(f"--workers must be at least 1, not {count}")
     count = min(count, len(tasks))
     try:
-        with deciding(model, config, device, count) as (streams, begin):
+        with deciding(model, config, device, count) as streams:
             job = partial(_detect, model.name, model.backbone.view, quiet)
-            return list(side_by_side(job, tasks, count, streams, begin))
+            return list(side_by_side(job, tasks, count, streams))
     except RuntimeError as problem:  # of CUDA
         raise OngebdError(f"--device {device}: {problem}") from problem
 
@@ -52,27 +49,7 @@ def _detect(name: str, view: View, quiet: bool, task: Task, stream: Remote) -> b
     handle, results = stream
     if child := multiprocessing.parent_process() is not None:
         fill_closed_streams()
-    with handle.open() as producer, _Patient(quiet=quiet or child) as progress:
-        progress.quiet, progress.producer = quiet, producer
-        if child:
-            signal.signal(signal.SIGTERM, progress.stop)
+        signal.signal(signal.SIGTERM, interrupt)
+    with handle.open() as producer, Progress(quiet=quiet or child) as progress:
+        progress.quiet = quiet
         return task(RemoteModel(name, view, producer, results), progress)
-
-
-class _Patient(Progress):
-    """Says nothing before a pool takes the frames: perhaps there is no GPU."""
-
-    producer: Producer
-
-    def say(self, line: str) -> None:
-        """See `Progress`."""
-        while not self.producer.taken:
-            self.producer.check()
-            time.sleep(0.01)
-        super().say(line)
-
-    def stop(self, *signal: Any) -> None:
-        """End the process; before frames are taken it has nothing to finish."""
-        if not self.producer.taken:
-            os._exit(1)
-        interrupt(*signal)

@@ -286,8 +286,8 @@ class ClusterOption:
     """Run on a Ray cluster: local (only this machine), auto (this machine's cluster) or HOST:PORT."""
 
     workers: int | None = None
-    """Workers of the cluster, or processes that read for `detect --device cuda`. [one per processor or GPU;
-    two per processor to read]"""
+    """Workers of the cluster, or processes that read for `detect --device cuda`. [one per processor or
+    GPU]"""
 
     verbose: Annotated[bool, Parameter(negative=())] = False
     """Show Ray's own messages."""

@@ -19,11 +19,7 @@ Result = TypeVar("Result")
 
 
 def side_by_side(
-    job: Callable[..., Result],
-    tasks: Sequence[Task],
-    workers: int,
-    given: Sequence[Any] = (),
-    begun: Callable[[], object] = lambda: None,
+    job: Callable[..., Result], tasks: Sequence[Task], workers: int, given: Sequence[Any] = ()
 ) -> Generator[Result, None, None]:
     """The results of a job for each task, in the order of the tasks. Closed early, it stops the processes.
 
@@ -32,13 +28,11 @@ def side_by_side(
         tasks: What the job is called with.
         workers: Processes; with 1, or for a single task, the job runs in this one.
         given: What each process has for itself, small: the job's second argument.
-        begun: Called once the processes have their tasks, before any result comes.
 
     Raises:
         OngebdError: The job raised it, or a process died. (A BrokenPipeError of the job comes here, too.)
     """
     if min(workers, len(tasks)) < 2:
-        begun()
         yield from (job(task, *given) for task in tasks)
         return
     context = multiprocessing.get_context("spawn")
@@ -60,7 +54,6 @@ def side_by_side(
         for pipe in pipes:
             with suppress(OSError):  # it died: what is received next says so
                 pipe.send((job, tasks))
-        begun()
         for number in range(len(tasks)):
             while number not in done:
                 for ready in wait(pipes):

@@ -20,7 +20,6 @@ from ongebd.pool.queue import Request
 from ongebd.pool.runtime import AtLeastOne, CpuRuntime, Finish, Runtime, Work
 from ongebd.pool.scheduler import Batch, OnResult, Scheduler
 from ongebd.pool.shared_input import SharedInput
-from ongebd.pool.shared_memory import Layout, new_memory
 from ongebd.pool.stream import PoolResult, PoolStream, WhenFull
 
 GPU_DELAY = 0.005
@@ -133,12 +132,7 @@ class StreamPool(Scheduler):
             ConfigError: Streams are missing, or a number is out of range.
             OngebdError: The shared memory is full.
         """
-        if min(len(streams), slots, *shape) < 1:
-            found = f"{len(streams)} streams with {slots} slots of shape {shape}"
-            raise ConfigError(f"a shared input needs streams, slots and frames with pixels, not {found}")
-        height, width = shape
-        layout = Layout(len(streams), slots, (height, width), self.runtime.window(height, width))
-        return SharedInput(self, streams, new_memory(layout))
+        return SharedInput(self, streams, shape, slots)
 
     def close(self, drain: bool = True) -> None:
         """Close all streams, join the threads and close the runtime. A second call does nothing.

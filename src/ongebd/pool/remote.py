@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -19,26 +17,20 @@ from ongebd.detector.config import StreamConfig
 from ongebd.detector.models import Model
 from ongebd.errors import OngebdError, uninterrupted
 from ongebd.pool.pool import StreamPool
-from ongebd.pool.shared_input import SharedInput
-from ongebd.pool.shared_memory import Handle, Layout, Producer, new_memory
+from ongebd.pool.shared_memory import Handle, Producer
 from ongebd.pool.stream import PoolResult
 from ongebd.types import Boundary, Decision, Frame
 from ongebd.video.picture import View
 
-_FEW, _MANY = 8, 256  # frames that one process may be ahead, as the shared memory has room
+_SLOTS = 8
 
 Remote = tuple[Handle, Connection]
 """A stream of another process: where its frames go, and where its results come from."""
 
 
 @contextmanager
-def deciding(
-    model: Model, config: StreamConfig, device: str, count: int
-) -> Iterator[tuple[list[Remote], Callable[[], None]]]:
-    """Decide on the frames of so many other processes, a stream for each, until the end of the block.
-
-    It yields the streams, and what begins to decide. That takes seconds, in which frames may come already.
-    """
+def deciding(model: Model, config: StreamConfig, device: str, count: int) -> Iterator[list[Remote]]:
+    """Decide on the frames of so many other processes, a stream for each, until the end of the block."""
 
     def tell(result: PoolResult) -> None:
         pipe: Any = result.stream.name
@@ -46,23 +38,13 @@ def deciding(
             pipe.send(replace(result, stream=None))  # type: ignore[arg-type]  # which stays here
 
     ours, theirs = zip(*(multiprocessing.Pipe() for _ in range(count)), strict=True)
-    (width, height), size = model.backbone.view.size(1, 1), model.backbone.input_size
-    top, left = (height - size) // 2, (width - size) // 2
-    layout = Layout(count, _FEW, (height, width), (top, top + size, left, left + size))
-    with suppress(OSError):
-        half = shutil.disk_usage("/dev/shm").free // 2
-        layout = layout._replace(slots=max(_FEW, min(_MANY, _FEW * half // layout.bytes)))
-    with closing(new_memory(layout)) as memory, ExitStack() as begun:
-
-        def begin() -> None:
-            for child in multiprocessing.active_children():  # all wait for this process
-                os.setpriority(os.PRIO_PROCESS, child.pid or 0, 10)
-            options: dict[str, Any] = {"max_streams": count, "max_batch": count, "quick_start": True}
-            pool = StreamPool(model, device=device, config=config, on_result=tell, **options)
-            begun.enter_context(pool)
-            begun.enter_context(SharedInput(pool, [pool.add(name=pipe) for pipe in ours], memory))
-
-        yield list(zip(memory.handles(), theirs, strict=True)), begin
+    with StreamPool(
+        model, device=device, config=config, on_result=tell, max_streams=count, max_batch=count
+    ) as pool:
+        streams = [pool.add(name=pipe) for pipe in ours]
+        width, height = model.backbone.view.size(1, 1)
+        with pool.shared_input(streams, (height, width), slots=_SLOTS) as shared:
+            yield list(zip(shared.handles, theirs, strict=True))
 
 
 class RemoteModel(Model):
@@ -94,7 +76,7 @@ class RemoteDetector:
     ) -> Generator[tuple[Frame, Decision], None, None]:
         """The decision on each frame. If it stops early, `flush` has the boundaries that were under way."""
         try:
-            with closing(prefetch(self._given(frames), ahead=_MANY, wake=wake)) as given:
+            with closing(prefetch(self._given(frames), ahead=_SLOTS, wake=wake)) as given:
                 for frame in given:
                     while (result := self._next()).waited is None:
                         self._keep(result)

@@ -16,7 +16,7 @@ import numpy as np
 from ongebd.errors import ConfigError
 from ongebd.pool.queue import Entry
 from ongebd.pool.scheduler import Scheduler
-from ongebd.pool.shared_memory import KINDS, SharedMemory
+from ongebd.pool.shared_memory import KINDS, Handle, Layout, SharedMemory, make_shared_file
 from ongebd.pool.stream import PoolStream
 
 _PAUSE = 0.0005
@@ -40,14 +40,21 @@ class SharedInput:
         handles: One for each stream, to send to the process that gives its frames.
     """
 
-    def __init__(self, pool: Scheduler, streams: Sequence[PoolStream], shared: SharedMemory) -> None:
-        self._pool, self._streams, self._slots = pool, list(streams), shared.layout.slots
-        self._shared = shared
+    def __init__(
+        self, pool: Scheduler, streams: Sequence[PoolStream], shape: tuple[int, int], slots: int
+    ) -> None:
+        if min(len(streams), slots, *shape) < 1:
+            found = f"{len(streams)} streams with {slots} slots of shape {shape}"
+            raise ConfigError(f"a shared input needs streams, slots and frames with pixels, not {found}")
+        height, width = shape
+        layout = Layout(len(streams), slots, (height, width), pool.runtime.window(height, width))
+        self._pool, self._streams, self._slots = pool, list(streams), slots
+        self._path = make_shared_file(layout)
+        self._shared = shared = SharedMemory(self._path, layout)
         # The same arrays serve all frames that a slot will hold.
-        self._given = pool.runtime.accept_windows(*shared.layout.shape, shared.pictures, shared.slots)
-        self._seen = shared.tail.copy()  # frames may wait already
-        self.handles = shared.handles()
-        shared.taken[:] = 1
+        self._given = pool.runtime.accept_windows(height, width, shared.pictures, shared.slots)
+        self._seen = shared.head.copy()
+        self.handles = [Handle(str(self._path), layout, ring) for ring in range(layout.rings)]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="ongebd-pool-input", daemon=True)
         self._thread.start()
@@ -62,7 +69,8 @@ class SharedInput:
         """Take what was given so far, and no more; a second call does nothing. The streams stay open."""
         self._stop.set()
         self._thread.join()
-        self._shared.close()
+        self._shared.closed[:] = 1
+        self._path.unlink(missing_ok=True)
 
     def _watch(self) -> None:
         next_check = time.monotonic() + _CHECK_PRODUCERS_EVERY

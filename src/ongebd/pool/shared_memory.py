@@ -73,8 +73,8 @@ class SharedMemory:
     """The memory, mapped into this process.
 
     Attributes:
-        head, tail, pid, closed, taken: Counters of each ring, (rings,), int64: slots filled and slots freed
-            so far, the producer's process (0: none), whether the stream ended, and whether a pool takes it.
+        head, tail, pid, closed: Counters of each ring, (rings,), int64: slots filled and slots freed so far,
+            the producer's process (0: none), and whether the stream ended.
         kinds: Numbers of KINDS, (rings, slots), int64.
         times: Seconds of each frame, (rings, slots), float64.
         since: `Entry.since` of each slot.
@@ -83,28 +83,18 @@ class SharedMemory:
     """
 
     def __init__(self, path: Path, layout: Layout) -> None:
-        self.path, self.layout = path, layout
         with path.open("r+b") as file:
             memory = mmap.mmap(file.fileno(), layout.bytes)
         counters = np.frombuffer(memory, np.int64, layout.rings * _COUNTERS).reshape(-1, _COUNTERS)
-        self.head, self.tail, self.pid, self.closed, self.taken = counters.T[:5]
+        self.head, self.tail, self.pid, self.closed = counters.T[:4]
         self.slots: npt.NDArray[np.uint8] = np.frombuffer(memory, np.uint8, offset=layout.header_bytes)
         slots = self.slots.view(layout.slot).reshape(layout.rings, layout.slots)
         self.kinds, self.times, self.since = slots["kind"], slots["time"], slots["since"]
         self.pictures: ImageU8 = slots["picture"]
 
-    def handles(self) -> list[Handle]:
-        """One for each ring."""
-        return [Handle(str(self.path), self.layout, ring) for ring in range(self.layout.rings)]
 
-    def close(self) -> None:
-        """Let nothing more in, and remove the file."""
-        self.closed[:] = 1
-        self.path.unlink(missing_ok=True)
-
-
-def new_memory(layout: Layout) -> SharedMemory:
-    """All zeros, and no file on a disk if there is room.
+def make_shared_file(layout: Layout) -> Path:
+    """A file of the right size, all zeros, in memory if there is room.
 
     Raises:
         OngebdError: Neither folder has room.
@@ -115,7 +105,7 @@ def new_memory(layout: Layout) -> SharedMemory:
             number, name = tempfile.mkstemp(prefix="ongebd-frames-", dir=folder)
             with os.fdopen(number, "wb") as file:
                 file.truncate(needed)
-            return SharedMemory(Path(name), layout)
+            return Path(name)
     raise OngebdError(f"no room for {needed / 2**20:.0f} MiB of shared memory; use fewer slots or frames")
 
 
@@ -182,11 +172,6 @@ class Producer:
             raise FeatureError(f"the frame is {frame.dtype} of shape {frame.shape}, wanted uint8 of {wanted}")
         top, bottom, left, right = self._layout.window
         return self._put("frame", frame[top:bottom, left:right], in_seconds(time), timeout)
-
-    @property
-    def taken(self) -> bool:
-        """Whether a pool takes the frames; until then they wait."""
-        return bool(self._shared.taken[self._ring])
 
     def check(self) -> None:
         """Raise an OngebdError if nothing is taken any more."""

@@ -50,8 +50,6 @@ class GpuRuntime(Runtime):
         max_batch: The most frames in one step.
         compiles: Whether `torch.compile` joins the method's small kernels: it takes seconds at the start and
             saves some tens of microseconds a step.
-        quick_start: Whether to save time at the start, not in each step: all steps have `max_batch` rows, and
-            shared memory isn't pinned.
 
     Raises:
         ConfigError: The device doesn't exist, the model has no GPU form, or a number is out of range.
@@ -68,14 +66,13 @@ class GpuRuntime(Runtime):
         max_streams: int = 1024,
         max_batch: int = 256,
         compiles: bool = True,
-        quick_start: bool = False,
     ) -> None:
         if precision not in DTYPES:
             raise ConfigError(f"precision must be one of {', '.join(DTYPES)}, not {precision!r}")
         max_streams = read_as(max_streams, AtLeastOne, "max_streams")
         self.max_batch = read_as(max_batch, AtLeastOne, "max_batch")
         self._config = model.configured(config)
-        self._levels, self._pins = model.levels, not quick_start
+        self._levels = model.levels
         self._device = torch_device(device)
         if self._device.type not in ("cpu", "cuda"):
             raise ConfigError(f"device {device}: streams run on cpu, cuda or cuda:N")
@@ -90,7 +87,7 @@ class GpuRuntime(Runtime):
                 backbone,
                 slots=max_streams,
                 delta=1 if scorer.cuts else self._config.discriminator().delta,
-                buckets=[max_batch] if quick_start else _buckets(max_batch),
+                buckets=_buckets(max_batch),
                 device=self._device,
                 compiles=compiles,
             )
@@ -163,7 +160,7 @@ class GpuRuntime(Runtime):
 
     def accept_windows(self, height: int, width: int, windows: Pixels, memory: Pixels) -> list[list[Given]]:
         """Arrays of pictures of that size, already cut; the GPU reads them where they lie, if it can."""
-        plan, pinned = self._plan(height, width), pin(memory, self._device) if self._pins else None
+        plan, pinned = self._plan(height, width), pin(memory, self._device)
         if pinned is not None:
             compile_gather(windows[0, 0].nbytes, self._device)
 

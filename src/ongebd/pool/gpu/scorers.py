@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,14 +13,13 @@ from ongebd.baselines.network import NetworkScorer, OnlineNetwork
 from ongebd.detector.detector import Scorer
 from ongebd.errors import ConfigError
 from ongebd.estimator import Anticipator
+from ongebd.estimator.anticipator import ConsistentEventAnticipator
 from ongebd.estimator.learned import LearnedScorer
 from ongebd.estimator.losses import prediction_errors
 from ongebd.estimator.onnx_anticipator import OnnxAnticipator
+from ongebd.estimator.torch_anticipator import TorchAnticipator, load_anticipator
 from ongebd.pool.gpu.batched_scorer import BatchedScorer, Rows, Scored, exact_cosine_errors, newest_last
 from ongebd.pool.gpu.learned import BatchedLearned
-
-if TYPE_CHECKING:
-    from ongebd.estimator.anticipator import ConsistentEventAnticipator
 
 
 class BatchedPersistence(BatchedScorer):
@@ -123,14 +122,12 @@ def batched_scorer(
         return BatchedPersistence(dim, device)
     if isinstance(method, WindowMean):
         return BatchedWindowMean(method.window, dim, device)
-    if isinstance(method, LearnedScorer):
-        return BatchedLearned(method.model, dim, device)
-    if isinstance(method, NetworkScorer):
-        return BatchedNetwork(method.network, method.name, device, dtype)
-    from ongebd.estimator.torch_anticipator import TorchAnticipator, load_anticipator  # which takes long
-
     if isinstance(method, TorchAnticipator):
         return BatchedAnticipator(method.model, method.name, device, dtype)
     if isinstance(method, OnnxAnticipator):
         return BatchedAnticipator(load_anticipator(method.path.parent), method.name, device, dtype)
+    if isinstance(method, LearnedScorer):
+        return BatchedLearned(method.model, dim, device)
+    if isinstance(method, NetworkScorer):
+        return BatchedNetwork(method.network, method.name, device, dtype)
     raise ConfigError(f"{method.name}: this method has no GPU form; leave out device")
