@@ -168,7 +168,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused_by_its_keys(
     changed = dict(state)
     change(changed)
     torch.save(changed, tmp_path / "w.pth")
-    with pytest.raises(ConfigError, match=rf"w\.pth: does not fit resnet50: .*{said}"):
+    with pytest.raises(ConfigError, match=rf"w\.pth: doesn't fit resnet50: .*{said}"):
         backbones.get("resnet50", weights=tmp_path / "w.pth")
 
 

@@ -90,7 +90,7 @@ def test_what_a_training_framework_left_in_the_file_does_not_matter_and_is_not_r
 
 def test_a_checkpoint_of_the_other_set_is_refused(network_state: dict[str, Any], tmp_path: Path) -> None:
     torch.save(checkpoint_of(network_state, 174), tmp_path / "tsn.pth")
-    with pytest.raises(ConfigError, match=r"does not fit tsn-kinetics: it has 174 classes, not 400 or"):
+    with pytest.raises(ConfigError, match=r"doesn't fit tsn-kinetics: it has 174 classes, not 400 or"):
         backbones.get("tsn-kinetics", weights=tmp_path / "tsn.pth")
 
 
@@ -99,7 +99,7 @@ def test_a_checkpoint_of_torchvision_is_refused_by_the_keys_it_lacks(
 ) -> None:
     torch.save(network_state, tmp_path / "w.pth")
     with pytest.raises(
-        ConfigError, match=r"does not fit tsn-sthv2: it lacks conv1\.weight, .* more; give mmaction2's"
+        ConfigError, match=r"doesn't fit tsn-sthv2: it lacks conv1\.weight, .* more; give mmaction2's"
     ):
         backbones.get("tsn-sthv2", weights=tmp_path / "w.pth")
 

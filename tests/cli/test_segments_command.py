@@ -143,7 +143,7 @@ def test_key_frames_overwrite_nothing_of_others(film, tmp_path, capfd):
     for taken in ("film-002.jpg", "film.keyframes.json"):
         (tmp_path / taken).write_text("mine")
         assert main(["keyframes", str(film), *OBD, "--out", str(tmp_path)]) == 2
-        assert f"{taken} is there already" in capfd.readouterr().err
+        assert f"{taken} already exists" in capfd.readouterr().err
         assert {path.read_text() for path in tmp_path.iterdir()} == {"mine"}
         (tmp_path / taken).unlink()
     (tmp_path / taken).write_text("mine")

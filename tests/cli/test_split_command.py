@@ -95,7 +95,7 @@ def test_nothing_is_overwritten(video: Path, results: Path, capsys: Any):
     mine.write_text("mine")
     arguments = ["split", str(video), str(results), "--out", str(video.parent)]
     assert main(arguments) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert main([*arguments, "--name", "$VIDEO_NAME", "--force"]) == 2
     assert main(["convert", str(results), str(video), "--force"]) == 2
     assert "is the source" in capsys.readouterr().err.splitlines()[-1]

@@ -155,11 +155,11 @@ def test_what_was_not_written_for_this_video_is_overwritten_by_force_only(tmp_pa
     out = tmp_path / "out"
     out.mkdir()
     (out / "a.csv").write_text("time,label\n1.0,mine\n")
-    with pytest.raises(ConfigError, match=r"a\.csv is there already"):
+    with pytest.raises(ConfigError, match=r"a\.csv already exists"):
         jobs_of([video], ["a"], out, TASK)
     assert jobs_of([video], ["a"], out, TASK, force=True)[0].done is None
     (out / "a.csv").unlink()
     kept(tmp_path, video)
     assert jobs_of([video], ["a"], out, TASK)[0].done is not None
-    with pytest.raises(ConfigError, match=r"a\.\w+ is there already"):
+    with pytest.raises(ConfigError, match=r"a\.\w+ already exists"):
         jobs_of([str(tmp_path / "other" / "a.mp4")], ["a"], out, TASK)

@@ -72,7 +72,7 @@ def test_where_all_is_done_no_cluster_is_asked(
     assert (asked, statuses(out)) == ([address], ["skipped", "skipped"])
     assert before == {path.name: path.read_bytes() for path in out.iterdir() if path.name != "manifest.jsonl"}
     shown = capsys.readouterr().err.splitlines()
-    assert shown[0] == f"ongebd: everything is done already, without {said}"
+    assert shown[0] == f"ongebd: everything is already done, without {said}"
     assert "2 were " in shown[1]
     assert len(shown) == 2
     assert main([*line, "--quiet"]) == 0

@@ -51,7 +51,7 @@ def test_the_same_command_again_does_nothing(
     before = (out / "shard-00000.bin").stat().st_mtime_ns
     assert main(command) == 0
     assert (out / "shard-00000.bin").stat().st_mtime_ns == before
-    assert "2 were done already" in capsys.readouterr().err
+    assert "2 were already done" in capsys.readouterr().err
 
 
 def test_a_pattern_takes_the_id_out_of_a_name(out: Path, tmp_path: Path, make_clips: Clips) -> None:

@@ -88,7 +88,7 @@ def test_a_file_made_by_hand_is_overwritten_by_force_only(
 ) -> None:
     path = tmp_path / f"clip.{ending}"
     path.write_text(MINE[ending], "utf-8")
-    with pytest.raises(ConfigError, match=rf"^[^\n]*clip\.{ending} is there already[^\n]*--force$"):
+    with pytest.raises(ConfigError, match=rf"^[^\n]*clip\.{ending} already exists[^\n]*--force$"):
         open_writers(WRITTEN, tmp_path, "clip", header)
     assert path.read_text("utf-8") == MINE[ending]
     assert list(tmp_path.iterdir()) == [path]
@@ -117,10 +117,10 @@ def test_results_are_renewed_for_their_own_source_only(
         run(f"./{name}", WRITTEN)
         run(name, WRITTEN)
     for form in WRITTEN:
-        with pytest.raises(ConfigError, match=rf"clip{FORMATS[form].suffix} is there already"):
+        with pytest.raises(ConfigError, match=rf"clip{FORMATS[form].suffix} already exists"):
             run("other/clip.mp4", [form])
     (tmp_path / "out" / "clip.jsonl").unlink()
-    with pytest.raises(ConfigError, match="is there already"):  # a table alone doesn't say whose it is
+    with pytest.raises(ConfigError, match="already exists"):  # a table alone doesn't say whose it is
         run(name, ["csv"])
     (tmp_path / "out" / "clip.csv").write_bytes(b"")
     run(name, ["csv"])
@@ -134,7 +134,7 @@ def test_results_of_a_source_with_a_hidden_part_are_not_taken_for_those_of_anoth
         if key == "a":
             open_writers(["jsonl"], tmp_path, "watch", header)[0].close(RunEnd(True, 1.0, 1, 0))
             continue
-        with pytest.raises(ConfigError, match="is there already and may not be a result of"):
+        with pytest.raises(ConfigError, match="already exists and may not be a result of"):
             open_writers(["jsonl"], tmp_path, "watch", header)
 
 

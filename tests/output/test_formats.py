@@ -115,7 +115,7 @@ def test_a_timeline_has_sound_if_the_source_has(tmp_path: Path, make_video: Any,
 def test_a_link_to_a_file_that_is_not_there_is_said(tmp_path: Path, capsys: Any):
     for name in ("otio", "elan"):
         converted(results(tmp_path, name="gone.mp4"), name)
-        assert "gone.mp4, to which the result points; add --video" in capsys.readouterr().err
+        assert "gone.mp4 is missing; name it with `ongebd convert --video`" in capsys.readouterr().err
 
 
 def test_pympi_reads_the_tier(tmp_path: Path):
@@ -379,7 +379,7 @@ def test_nothing_is_overwritten_without_force(tmp_path: Path, capsys: Any):
     assert main(["convert", str(path), str(path), "--force"]) == 2
     assert target.read_text() == "mine"
     said = capsys.readouterr().err.splitlines()
-    assert said[0].endswith("is there already; name another, or add --force")
+    assert said[0].endswith("already exists; name another, or add --force")
     assert "is the source" in said[1]
 
 

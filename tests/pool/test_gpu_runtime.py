@@ -284,9 +284,9 @@ def test_what_cannot_be_is_refused(model, bad, cause):
 
 
 def test_a_method_without_a_gpu_form_is_refused():
-    with pytest.raises(ConfigError, match="predictability: this method has no GPU form"):
+    with pytest.raises(ConfigError, match="predictability: this method can't run on a GPU"):
         GpuRuntime(ongebd.load("predictability"), device="cpu")
-    with pytest.raises(ConfigError, match="this backbone has no GPU form"):
+    with pytest.raises(ConfigError, match="this backbone can't run on a GPU"):
         GpuRuntime(replace(ongebd.load("window-mean"), backbone=ongebd.load("clock").backbone), device="cpu")
 
 

@@ -384,7 +384,7 @@ def test_closing_from_the_users_function_is_refused(stub_model):
     with StreamPool(stub_model, on_result=close) as pool:
         fill(pool.add(), 1)
         pool.wait(60)
-    assert seen[0] == "on_result cannot close the pool that calls it"
+    assert seen[0] == "on_result can't close the pool that calls it"
 
 
 @pytest.mark.parametrize(

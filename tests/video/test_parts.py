@@ -148,7 +148,7 @@ def test_a_leap_of_a_transport_streams_clock_begins_an_epoch_and_time_goes_on(
     (tmp_path / "joined.ts").write_bytes(part("a.ts") + late)
     video, frames = read(tmp_path / "joined.ts")
     assert [frame.time for frame in frames] == [Fraction(n, 25) for n in range(60)]
-    assert ["leapt ahead" in epoch.reason for epoch in video.epochs] == [True]
+    assert ["jumped ahead" in epoch.reason for epoch in video.epochs] == [True]
 
 
 def test_a_frame_held_for_long_is_no_leap_of_the_clock(

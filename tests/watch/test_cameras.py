@@ -88,7 +88,7 @@ CAMERA = '[[camera]]\nname = "Door"\nsource = "tcp://127.0.0.1:9"\n'
         (CAMERA + "sensitivity = 2", "Door: sensitivity must be at least 0.1 and at most 0.9, not 2"),
         (CAMERA + 'sensitivity = "high"', "Door: sensitivity must be a number, not 'high'"),
         (CAMERA + "notfiy = 3", "Door: unknown setting 'notfiy': did you mean notify?"),
-        (CAMERA + "notify = 3", "Door: notify must be a text or a list of texts, not 3"),
+        (CAMERA + "notify = 3", "Door: notify must be a string or a list of strings, not 3"),
         (CAMERA + 'active = "25:00"', "Door: active must be hours of the day such as 22:00-06:00, not 25:00"),
         (CAMERA + "masks = 3", "Door: masks must be a list of polygons, not 3; draw it on the page"),
         (CAMERA + "masks = [[[0, 0], [1, 1]]]", "Door: masks: polygon 1 needs at least three corners; draw"),

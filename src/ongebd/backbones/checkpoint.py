@@ -109,5 +109,5 @@ def fit_state(
     }.items():
         if keys:
             shown = ", ".join(keys[:3]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")
-            raise ConfigError(f"{source}: does not fit {name}: it {what} {shown}; give {instead}")
+            raise ConfigError(f"{source}: doesn't fit {name}: it {what} {shown}; give {instead}")
     return {key: state[key] for key in needed}

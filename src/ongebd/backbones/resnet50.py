@@ -123,7 +123,7 @@ def resnet50(
         state = read_state(weights)
         if _HEAD in state and len(state[_HEAD]) not in _CLASSES[name]:
             raise ConfigError(
-                f"{weights}: does not fit {name}: it has {len(state[_HEAD])} classes,"
+                f"{weights}: doesn't fit {name}: it has {len(state[_HEAD])} classes,"
                 f" not {' or '.join(map(str, _CLASSES[name]))}; give {instead}"
             )
         state = {

@@ -66,7 +66,7 @@ def convert(
     protect_sources([target], [str(source), *(run.header.source for run in runs)], "TARGET")
     with writing(target):
         if target.exists() and not force:
-            raise ConfigError(f"{printable(str(target))} is there already; name another, or add --force")
+            raise ConfigError(f"{printable(str(target))} already exists; name another, or add --force")
         target.parent.mkdir(parents=True, exist_ok=True)
     with Progress(quiet=quiet) as progress:
         run = runs[0]

@@ -73,7 +73,7 @@ class RunOption:
     """Folder for what is kept between runs: composites, features, errors. [OUT/work]"""
 
     scale: str | None = None
-    """How much is made and trained: tiny, small, medium or full. [full with --data, small with --clips]"""
+    """How much to make and train: tiny, small, medium or full. [full with --data, small with --clips]"""
 
     seeds: int | None = None
     """Seeds per training. [the scale's]"""

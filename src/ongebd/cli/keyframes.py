@@ -64,7 +64,7 @@ def keyframes(
     out
         Folder for the pictures.
     max
-        Most pictures of one video.
+        Maximum number of pictures for each video.
     device
         Where networks run; see `ongebd detect --help-all`.
     """
@@ -109,7 +109,7 @@ class _Index:
         listed: What the list says of each picture.
 
     Raises:
-        ConfigError: The list is there already and isn't one of this source.
+        ConfigError: The list exists already and isn't one of this source.
     """
 
     def __init__(self, folder: Path, stem: str, source: str, *, force: bool) -> None:
@@ -156,6 +156,6 @@ class _Index:
     def _protect(self, path: Path, *, ours: bool) -> None:
         if path.exists() and not (ours or self._force):
             raise ConfigError(
-                f"{printable(str(path))} is there already and may not be a key frame of"
+                f"{printable(str(path))} already exists and may not be a key frame of"
                 f" {printable(spoken_name(self._source))}; write elsewhere (--out), or add --force"
             )

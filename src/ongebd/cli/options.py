@@ -316,7 +316,7 @@ class ClusterOption:
         begins = f"{'starting' if address == LOCAL else 'connecting to'} {where} …"
         check_address(address, self.workers)
         if not quiet:
-            say(f"ongebd: {begins if needed else f'everything is done already, without {where}'}")
+            say(f"ongebd: {begins if needed else f'everything is already done, without {where}'}")
         if needed:
             with connected(address, self.workers, verbose=self.verbose) as cluster:
                 yield cluster

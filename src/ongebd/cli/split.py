@@ -128,5 +128,5 @@ def _make_room(files: Sequence[Path], read: Sequence[str], *, force: bool) -> No
     for file in files:
         with writing(file):
             if file.exists() and not force:
-                raise ConfigError(f"{printable(str(file))} is there already; write elsewhere, or add --force")
+                raise ConfigError(f"{printable(str(file))} already exists; write elsewhere, or add --force")
             file.parent.mkdir(parents=True, exist_ok=True)

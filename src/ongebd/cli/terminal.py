@@ -192,7 +192,7 @@ class Videos:
             yield
             stopped = ""
         finally:
-            before = f"; {self._there} were done already" if self._there else ""
+            before = f"; {self._there} were already done" if self._there else ""
             failed = f"; {self.failed} failed: see {self._log}" if self.failed else ""
             if not stopped or self.done or self.failed:
                 self._progress.summary(f"{text()}{before}{failed}{stopped}")

@@ -128,7 +128,7 @@ class WatchOptions:
     """Only check the options and cameras.toml for mistakes."""
 
     retries: int | None = None
-    """Failed attempts in a row before ongebd gives up a source. [no limit]"""
+    """Failed attempts in a row before ongebd gives up on a source. [no limit]"""
 
     open_timeout: float = Patience.open_timeout
     """Seconds that a source may take to open."""

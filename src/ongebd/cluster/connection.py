@@ -123,7 +123,7 @@ def _start(address: str, workers: int | None, verbose: bool, ending: contextlib.
     try:
         ray.init(**options)
     except (OSError, RuntimeError, ValueError) as problem:
-        raise ClusterError(f"--cluster {address}: Ray does not start: {first_line(problem)}") from problem
+        raise ClusterError(f"--cluster {address}: Ray doesn't start: {first_line(problem)}") from problem
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, handler)  # Ray takes it
@@ -187,7 +187,7 @@ ray.shutdown()
 
 def probe(address: str) -> None:
     """Connect to a cluster (`auto` or `HOST:PORT`) in another process; a ClusterError if that fails."""
-    where = f"--cluster {address}: Ray does not connect"
+    where = f"--cluster {address}: Ray doesn't connect"
     try:
         done = subprocess.run(
             [sys.executable, "-c", _PROBE, address],

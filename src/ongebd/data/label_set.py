@@ -59,7 +59,7 @@ class VideoLabels:
             raise LabelError(f"{where}: {scores} consistency scores for {many} annotators; give one for each")
 
         if self.kinds and [len(row) for row in self.kinds] != [len(times) for times in self.boundaries]:
-            raise LabelError(f"{where}: as many kinds as boundaries are needed, for each annotator")
+            raise LabelError(f"{where}: give one kind for each boundary of each annotator")
 
     @property
     def most_consistent(self) -> int | None:

@@ -172,7 +172,7 @@ def _from_csv(data: bytes, path: Path) -> LabelSet:
         annotators = entry["boundaries"].values()
         entry["boundaries"] = [sorted(times) if steps else times for times in annotators]
         entry[KINDS] = entry[KINDS] if any(entry[KINDS]) else None
-    notes = ["boundaries are the starts and ends of steps, coinciding ones once"] if steps else []
+    notes = ["boundaries are the starts and ends of steps; equal times count once"] if steps else []
     dataset = "inria" if steps else "custom"
     return from_dict(entries, OWN, dataset, str(path), sha256(data), [*notes, *unread.notes()])
 

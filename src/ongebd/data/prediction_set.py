@@ -110,7 +110,7 @@ class PredictionSet:
         if moment == self.moment:
             return self
         if self.moment == "onset":
-            raise LabelError(f"{self.source}: holds onsets only; it cannot be scored at the centre")
+            raise LabelError(f"{self.source}: holds onsets only, no centres; use --score onset")
         videos = {}
         for name, video in self.videos.items():
             if video.onsets is None and len(video.times):

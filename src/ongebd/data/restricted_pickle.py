@@ -115,8 +115,7 @@ class _NotingUnpickler(pickle.Unpickler):
         if name is None:
             asked = f"{module_name}.{global_name}"[:80]
             raise _RefusedError(
-                f"the pickle asks for {asked}, which labels and predictions do not need and which may run "
-                "code"
+                f"the pickle asks for {asked}, which labels and predictions don't need and which may run code"
             )
         return _Call(name)
 

@@ -361,8 +361,8 @@ def warned_of(time: float, last: float | None) -> bool:
     back = last is not None and time < last
     if back:
         warnings.warn(
-            f"time goes back from {last:.3f} s to {time:.3f} s, so a new epoch begins and all that was seen"
-            " is forgotten; if that is meant, call new_epoch() first",
+            f"time goes back from {last:.3f} s to {time:.3f} s, so a new epoch begins and the detector"
+            " forgets what it saw; if you meant that, call new_epoch() first",
             stacklevel=3,
         )
     return back

@@ -90,7 +90,7 @@ RECIPES = {
         extra="peers",
     ),
     "clock": Recipe(
-        summary=f"blind: a boundary every {PERIOD:g} s, or as many as are given",
+        summary=f"blind: a boundary every {PERIOD:g} s, or every SECONDS",
         defaults=_DECIDED,
         method=_clock,
         pictures=Pictures(16, 16),  # it must see something

@@ -31,10 +31,10 @@ class Selection:
     """Shortest segment, in seconds. Weaker boundaries are dropped."""
 
     max_per_minute: Annotated[float, Range(above=0)] | None = None
-    """Most boundaries a minute: a file's strongest; in a live stream, those stronger than recent ones."""
+    """Maximum boundaries a minute: a file's strongest; in a live stream, those stronger than recent ones."""
 
     chapters: Annotated[int, Range(least=1)] | None = None
-    """Most segments. The strongest boundaries divide the file."""
+    """Maximum number of segments. The strongest boundaries divide the file."""
 
     def __post_init__(self) -> None:
         check_fields(self)

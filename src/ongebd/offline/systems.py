@@ -57,7 +57,7 @@ _BMN = {
 SYSTEMS = {
     "pa": System("PA", "peaks of the distance between the features before and after", SHOU, False),
     "flowgebd": System(
-        "FlowGEBD", "optical flow: pixels that are lost, and peaks", "Gothe et al., WACV 2024", False
+        "FlowGEBD", "peaks in the number of pixels that optical flow loses", "Gothe et al., WACV 2024", False
     ),
     "pa-random": System("PA-Random", "the boundaries that PA finds in another video", SHOU, False),
     "pc": System(
@@ -105,7 +105,7 @@ SYSTEMS = {
     ),
     "efficientgebd": System(
         "EfficientGEBD",
-        "the same with differences of frames, and gates",
+        "BasicGEBD with differences of frames, and gates",
         ZHENG,
         True,
         9_635_587,
@@ -159,15 +159,15 @@ SYSTEMS = {
 }
 """The systems, in the order of the docs."""
 
-_CLASSES = "it learns from ordered lists of action classes, and boundaries have no class"
+_CLASSES = "it learns from ordered lists of action classes, but boundaries have no class"
 NOT_BUILT = {
-    "TCN-TAPOS": "it is TCN trained on TAPOS: score the other set's store with that one; add it with --row",
-    "Temporal Perceiver": "our version of its set prediction didn't learn a small made set in 60 epochs",
-    "DyBDet": "it exits at layers of its backbone, and a store has only the last one",
+    "TCN-TAPOS": "it is TCN trained on TAPOS; run that model on the other set's store, and add it with --row",
+    "Temporal Perceiver": "our version of its set prediction didn't learn a small synthetic set in 60 epochs",
+    "DyBDet": "it exits early from its backbone, but a store has only the last layer",
     "ISBA": _CLASSES,
     "CTM": _CLASSES,
-    "TransParser": "it has no public code, and learns from action classes too, which GEBD's labels leave out",
-    "U-Net": "it sorts the frames of many videos of one activity into steps, and marks no boundary",
+    "TransParser": "it has no public code, and needs action classes, which GEBD's labels lack",
+    "U-Net": "it sorts the frames of many videos of one activity into steps, and marks no boundaries",
 }
 """The systems of the paper's tables that aren't here, by their row, with the reason."""
 

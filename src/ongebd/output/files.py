@@ -143,7 +143,7 @@ def protect_others(path: Path, source: str) -> None:
     """
     if path.exists() and path.stat().st_size and not _result_of(path, source):
         raise ConfigError(
-            f"{printable(str(path))} is there already and may not be a result of"
+            f"{printable(str(path))} already exists and may not be a result of"
             f" {printable(spoken_name(source))}; write elsewhere (--out, --stem), or add --force"
         )
 

@@ -63,7 +63,7 @@ def address_of(run: Recording) -> str:
         return public_name(source)
     path = Path(local_path(source)).absolute()
     if not path.exists():
-        run.warnings.append(f"no file {path}, to which the result points; add --video to `ongebd convert`")
+        run.warnings.append(f"the result's video {path} is missing; name it with `ongebd convert --video`")
     return path.as_uri()
 
 

@@ -145,7 +145,7 @@ class StreamPool(Scheduler):
             ConfigError: Called from `on_result`.
         """
         if self._workers.is_current():
-            raise ConfigError("on_result cannot close the pool that calls it")
+            raise ConfigError("on_result can't close the pool that calls it")
         self.close_streams(drain=drain)
         self._workers.join()
         self.runtime.close()

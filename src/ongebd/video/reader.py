@@ -567,7 +567,7 @@ class VideoReader:
             self._cut_off(f"cut off or damaged after {float(self.duration):.3f} s: {why}")
             return
         if time.monotonic() > self._until and not self._connecting.stopped:
-            why = f"no frame for {self._connecting.read_timeout:g} s, though data came"
+            why = f"no frame for {self._connecting.read_timeout:g} s, although data arrived"
         self._broke_off(why)
 
     def _cut_off(self, what: str) -> None:

@@ -119,7 +119,7 @@ def _of_one_kind(folder: Path) -> list[Path]:
     if len(kinds) > 1:
         name, pattern = printable(str(folder)), printable(str(folder / f"*{kinds[0]}"))
         raise SourceError(
-            f"{name}: has pictures of several kinds ({', '.join(kinds)}); name '{pattern}', say"
+            f"{name}: has pictures of several kinds ({', '.join(kinds)}); name one kind, such as '{pattern}'"
         )
     return found
 

@@ -130,7 +130,7 @@ class Clock:
         if self._last is not None and time > self._last and not broke:
             ahead = time - self._last
             if self._leaps and self._step is not None and ahead > max(Fraction(_LEAP), 4 * self._longest):
-                broke = f"the clock leapt ahead by {float(ahead):.3g} s"
+                broke = f"the clock jumped ahead by {float(ahead):.3g} s"
                 time = self._next(shown)
             else:
                 self._step, self._longest = ahead, max(self._longest, ahead)

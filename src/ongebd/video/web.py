@@ -398,7 +398,7 @@ def _relay(link: socket.socket, door: socket.socket, pieces: Pieces) -> None:
                         if here is link:
                             seen = seen[-_STEP:] + data.replace(b"\r", b"")
                         if _REDIRECT.search(seen):
-                            pieces.refused.append("another server, to which this one redirects")
+                            pieces.refused.append("another server that this one redirects to")
                             return
                         if not data:
                             return

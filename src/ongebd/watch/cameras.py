@@ -96,7 +96,7 @@ def _read(name: str, value: Any) -> Any:
     if name in OUTPUTS:
         texts = [value] if isinstance(value, str) else value
         if not (isinstance(texts, list) and all(isinstance(one, str) and one for one in texts)):
-            raise ConfigError(f"{name} must be a text or a list of texts, not {shown(value)}")
+            raise ConfigError(f"{name} must be a string or a list of strings, not {shown(value)}")
         return tuple(_SECRET.sub(lambda found: _secret(name, found), one) for one in texts)
     if name == "source" and isinstance(value, str):
         return _SECRET.sub(lambda found: _secret(name, found), value)

@@ -46,10 +46,10 @@ class Alerts:
     """
 
     alerts_per_hour: Annotated[int, Range(least=1)] = 15
-    """Most alerts an hour for each camera. If more happens, only what stands out causes one."""
+    """Maximum alerts an hour for each camera. If more happens, only what stands out causes one."""
 
     alerts_per_day: Annotated[int, Range(least=1)] = 100
-    """Most alerts a day for each camera. A digest reports the rest."""
+    """Maximum alerts a day for each camera. A digest reports the rest."""
 
     cooldown: Annotated[float, Range(least=0, most=86_400)] = 0.0
     """Seconds after an alert in which only stronger incidents cause one; the others wait."""

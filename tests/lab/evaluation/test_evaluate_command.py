@@ -132,7 +132,7 @@ def test_onsets_are_scored_where_asked_and_the_report_says_so(files: dict[str, P
     found = report(files, "--score", "onset")
     assert found["scored"] == "onset"
     assert found["delay"]["median"] is None
-    assert found["delay"]["why_none"] == "the predictions do not say when each onset was known"
+    assert found["delay"]["why_none"] == "the predictions don't say when each onset was known"
     assert "why_none" in found["f1_within_delay"]
     text = (files["report"] / "report.md").read_text()
     assert "the onset" in text
@@ -153,7 +153,7 @@ def test_the_delay_of_an_onset_runs_to_when_it_was_known(files: dict[str, Path])
 def test_predictions_without_decisions_have_no_delay_and_say_why(files: dict[str, Path]) -> None:
     found = report(files, predictions="run2.json")
     assert found["delay"]["median"] is None
-    assert "do not say when" in found["delay"]["why_none"]
+    assert "don't say when" in found["delay"]["why_none"]
     assert found["predictions"]["unknown_ids"] == ["stranger"]
 
 

@@ -96,7 +96,7 @@ class Bench:
         """
         plan, notes = self.plan, self.result.notes
         if find_spec("torch") is None:
-            notes.append("torch is not installed: no eager way to compare with, and no GFLOPs")
+            notes.append("torch isn't installed: can't compare with eager mode or count GFLOPs")
         with ExitStack() as held, _torch_threads(plan.threads):
             if plan.video is not None:
                 self._say("reading the video")

@@ -95,4 +95,4 @@ class Recompressor:
         for packet in packets:
             for back in self._reader.decode(packet):
                 return np.asarray(back.to_ndarray(format="rgb24"), dtype=np.uint8)
-        raise OngebdError(f"the encoder {ENCODER} holds frames back; PyAV's own wheel does not")
+        raise OngebdError(f"the encoder {ENCODER} holds frames back; PyAV's own wheel doesn't")

@@ -69,7 +69,7 @@ class ComposeConfig:
     """The shortest and the longest video."""
 
     motion: Motion | None = None
-    """What is shown between boundaries. calm and still need --boundaries none, whose default is calm."""
+    """What to show between boundaries. calm and still need --boundaries none; then calm is the default."""
 
     size: Annotated[int, Range(least=64, most=1080)] = 256
     """Shorter side, pixels, even."""

@@ -185,7 +185,7 @@ def _evaluate_system(
 
     scores, drawn, watched = counts.totals(), samples["system"], float(hours.sum())
     moment = "onset was known" if predictions.moment == "onset" else "boundary was decided"
-    unmeasured = f"the predictions do not say when each {moment}"
+    unmeasured = f"the predictions don't say when each {moment}"
     delay, in_delay = {"n": 0, "median": None, "p95": None, "why_none": unmeasured}, {"why_none": unmeasured}
     if within is not None:
         delay = delay_values(measure_delays(comparison))
@@ -268,7 +268,7 @@ def _skill(
     if high is None:
         why = "no video has two annotators to compare"
     elif not high > low:
-        why = "the annotators do not score above the best floor, so this figure distinguishes nothing"
+        why = "the annotators don't score above the best floor, so skill means nothing here"
     else:
         names = ("system", "human", _floor_key(floor, figure))
         own, human, blind = (figure_values(samples[name].f1)[figure] for name in names)

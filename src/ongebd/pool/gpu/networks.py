@@ -80,4 +80,4 @@ def device_network(backbone: Backbone, device: torch.device, dtype: torch.dtype)
         network = copy.deepcopy(backbone.network).cpu().float()
         body = FoldedResNet50(network) if isinstance(network, ResNet50) else network
         return DeviceNetwork(body, backbone.normalisation, dtype, device, luma=False)
-    raise ConfigError(f"{backbone.name}: this backbone has no GPU form; leave out device")
+    raise ConfigError(f"{backbone.name}: this backbone can't run on a GPU; leave out device")

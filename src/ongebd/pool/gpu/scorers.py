@@ -130,4 +130,4 @@ def batched_scorer(
         return BatchedLearned(method.model, dim, device)
     if isinstance(method, NetworkScorer):
         return BatchedNetwork(method.network, method.name, device, dtype)
-    raise ConfigError(f"{method.name}: this method has no GPU form; leave out device")
+    raise ConfigError(f"{method.name}: this method can't run on a GPU; leave out device")

@@ -73,7 +73,7 @@ def test_mistakes_are_reported_before_a_frame_is_decoded(
     good["out"] = [tmp_path / "a.pdf"]
     mistakes: list[tuple[dict[str, Any], type[OngebdError], str]] = [
         ({"out": [tmp_path / "a.gif"]}, ConfigError, r"a\.gif: unknown kind"),
-        ({"out": [tmp_path / "no" / "a.pdf"]}, ConfigError, "does not exist; make it first"),
+        ({"out": [tmp_path / "no" / "a.pdf"]}, ConfigError, "doesn't exist; make it first"),
         ({"videos": [clip, "-"]}, SourceError, "use a file"),
         ({"videos": ["rtsp://me:secret@camera/1"]}, SourceError, r"rtsp://\*\*\*@camera/1: .* use a file"),
         ({"videos": [tmp_path / "other.mp4"]}, LabelError, "none of its 1 videos is 'other'; name it"),

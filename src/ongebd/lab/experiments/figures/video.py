@@ -45,7 +45,7 @@ def draw_video(
         if file.is_dir():
             raise ConfigError(f"--out {file}: is a folder; name a file in it")
         if not file.parent.is_dir():
-            raise ConfigError(f"--out {file}: folder {file.parent} does not exist; make it first")
+            raise ConfigError(f"--out {file}: folder {file.parent} doesn't exist; make it first")
     for video in videos:
         if str(video) == "-" or kind_of(str(video)) != "file":
             raise SourceError(
