@@ -85,11 +85,11 @@ def estimator(films: Films, device: str) -> Model:
 def ways(model: Model, device: str) -> Iterator[tuple[str, StreamPool]]:
     """A pool for each way to compute; the first is the reference."""
     if device == "cpu":
-        yield "onnxruntime, float32", StreamPool(on_cpu_runtime(model))
+        yield "onnxruntime", StreamPool(on_cpu_runtime(model))
         yield "OpenVINO, bfloat16", StreamPool(on_cpu_runtime(model, "openvino", "bfloat16"))
         return
     if model.name != "estimator":  # too slow on a CPU
-        yield "CPU, float32", StreamPool(model, workers=os.cpu_count(), max_batch=64)
+        yield "CPU", StreamPool(model, workers=os.cpu_count(), max_batch=64)
     for way in ("float32", "float16", "bfloat16"):
         yield f"GPU, {way}", StreamPool(model, device=device, precision=way, max_batch=32, compiles=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -167,7 +168,7 @@ def test_what_cannot_be_is_one_line(
     assert main(["detect", str(films[0]), *arguments, "--out", str(tmp_path / "out"), *device]) == 2
     err = capfd.readouterr().err
     assert err.count("\n") == 1
-    assert any(one in err for one in says.replace(" . ", " 0 ").split("|")), err
+    assert re.search(says, err)
     assert not (tmp_path / "out").exists()
 
 
