@@ -142,7 +142,7 @@ def test_each_table_runs_on_its_own_store_and_counts_what_that_lacks_as_missed(
     left = out / "work" / "errors" / f"{'a' * 20}.new"  # by a run that was killed
     left.mkdir(parents=True)
     assert main(command) == 0
-    assert "removed 1 half-made piece of work of a killed run" in capsys.readouterr().err
+    assert "removed 1 unfinished piece of work from a killed run" in capsys.readouterr().err
     assert not left.exists()
     tables = json.loads((out / "results.json").read_text())["tables"]
     assert [table["missing"] is None for table in tables] == [True, True, False]

@@ -193,7 +193,7 @@ def test_a_method_that_needs_videos_is_left_out_where_there_are_none(runner: Run
     rows = tuple(row for row in offline.rows if row.kind == "watched")
     table = runner.table(replace(offline, rows=rows))
     assert table.failures == []
-    assert all("needs the videos, and none is there" in str(row.missing) for row in table.rows)
+    assert all("needs the videos, but finds none" in str(row.missing) for row in table.rows)
     assert "SceneDetect was left out: " in " ".join(notes_of(table))
 
 
@@ -349,4 +349,4 @@ def test_videos_of_fewer_frames_a_second_are_counted(material: Made) -> None:
     assert slower(found, 24.0) == ""
     half = replace(found[0], times=found[0].times * 2)
     still = replace(found[1], times=found[1].times * 0)
-    assert slower([half, still, *found[2:]], 24.0) == "1 video of fewer frames a second, down to 12"
+    assert slower([half, still, *found[2:]], 24.0) == "1 video with fewer frames a second, down to 12"

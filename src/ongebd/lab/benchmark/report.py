@@ -117,7 +117,7 @@ def _stream_table(result: BenchResult) -> Table:
     notes = [
         "Frames a second: median of the turns (smallest–largest). Features: from a frame to its feature;"
         " model: from a feature to the decision; overall: from a uint8 frame on the host to the decision on"
-        " the host, and its latencies. The paper's are of an RTX A6000."
+        " the host, and its latencies. The paper used an RTX A6000."
     ]
     if random := [method for method in result.methods if method.note]:
         notes.append(f"{', '.join(method.title for method in random)}: {random[0].note}.")

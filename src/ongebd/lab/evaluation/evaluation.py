@@ -238,7 +238,7 @@ def doubts(labels: LabelSet, predictions: PredictionSet) -> list[str]:
     ]
     if lengths:
         notes.append(
-            f"{count_of(len(lengths))} not as long as in the labels, and maybe cut differently:"
+            f"{count_of(len(lengths))} of another length than in the labels, so maybe cut differently:"
             f" {'; '.join(lengths[:3])}{'; …' if len(lengths) > 3 else ''}"
         )
     return notes

@@ -290,8 +290,8 @@ class Runner:
         where = f"{machine.get('card', machine['processor'])}, {machine['date']}"
         load = machine.get("load before")
         note = (
-            f"speed and cost measured on {where}, with ResNet-50 and the published networks, at random"
-            f" weights, on which they do not depend; load of the machine before: {load}"
+            f"speed and cost measured on {where}, with ResNet-50 and the published networks, with random"
+            f" weights, which don't affect them; load of the machine before: {load}"
         )
         return replace(scored, rows=tuple(rows), notes=(*scored.notes, note))
 
@@ -304,4 +304,4 @@ def slower(videos: Sequence[LabelledVideo], fps: float) -> str:
     """How many videos have fewer frames a second than a store's rate, in words; empty if none has."""
     rates = [(len(video) - 1) / span for video in videos if len(video) and (span := np.ptp(video.times)) > 0]
     slow = [rate for rate in rates if rate < 0.9 * fps]
-    return f"{count_of(len(slow))} of fewer frames a second, down to {min(slow):.3g}" if slow else ""
+    return f"{count_of(len(slow))} with fewer frames a second, down to {min(slow):.3g}" if slow else ""

@@ -243,7 +243,7 @@ def watch(row: Row, part: Part, cache: Cache) -> PredictionSet:
     files = part.files
     if not files:
         first = next(iter(part.labels.videos))
-        raise MissingDataError(f"{row.method} needs the videos, and none is there, such as {first!r}")
+        raise MissingDataError(f"{row.method} needs the videos, but finds none, such as {first!r}")
     content = sha256("".join(f"{name} {path.stat().st_size}" for name, path in files.items()).encode())
     key = {"version": 2, "method": row.method, "ongebd": ongebd.__version__}
     key |= {"videos": content.hexdigest(), "labels": part.key[1]}

@@ -62,7 +62,7 @@ def run_experiments(
         source = Chosen(source, ids)
     runner = Runner(source, scale, cache, device, tell)
     if removed := cache.clear():
-        tell(f"removed {removed} half-made piece{'s' * (removed != 1)} of work of a killed run")
+        tell(f"removed {removed} unfinished piece{'s' * (removed != 1)} of work from a killed run")
     if steps := runner.plan(experiments):
         tell(f"{len(steps)} trainings to do")
         with closing(runner.train(steps)) as trained:

@@ -181,9 +181,9 @@ def notes_of(result: TableResult) -> list[str]:
         trained = any(row.row.kind == "trained" and row.cells for row in result.rows)
         seeds = f"; means over {result.seeds} seed{'s' * (result.seeds != 1)}" if trained else ""
         notes.append(
-            f"Scored on {result.data}: {result.videos} videos, {result.boundaries} boundaries{seeds}. In"
-            " brackets 95 % by the bootstrap over videos and seeds, paired between rows; bold is ahead of"
-            " every other row beyond it."
+            f"Scored on {result.data}: {result.videos} videos, {result.boundaries} boundaries{seeds}."
+            " Brackets show 95 % intervals (bootstrap over videos and seeds, paired between rows); a bold"
+            " cell leads every other row by more than the noise."
         )
     elif result.data:
         notes.append(f"Measured on {result.data}.")

@@ -64,9 +64,9 @@ class TrainConfig:
     near: Annotated[float, Range(least=0)] = NEAR
     """Seconds."""
     validation_share: Annotated[float, Range(above=0, below=1)] = 0.2
-    """Of the videos, drawn at random, for validation."""
+    """Share of the videos, drawn at random, for validation."""
     split_seed: Seed = 0
-    """Of that draw."""
+    """Seed of that draw."""
 
     method: str = ESTIMATOR
     """"estimator"; a baseline: "miniroad", "testra", "simon", "oadtr"; or a system of docs/offline.md."""
@@ -117,11 +117,11 @@ class TrainConfig:
     weight_decay: Annotated[float, Range(least=0)] = 0.01
     """Weight decay."""
     schedule: Schedule = "constant"
-    """Of the learning rate: constant, or as the authors of testra, simon or oadtr have it."""
+    """Schedule of the learning rate: constant, or that of the authors of testra, simon or oadtr."""
     clip: Annotated[float | None, Range(above=0)] = None
     """Largest norm of a gradient."""
     seed: Seed = 0
-    """Of the weights, the order of the runs and dropout."""
+    """Seed of the weights, the order of the runs and dropout."""
 
     delta: int = 21
     """Δ, errors in the discriminator's queue."""

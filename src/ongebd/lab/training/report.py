@@ -230,8 +230,8 @@ def _markdown(values: dict[str, Any]) -> str:
         "\n".join(f"- {line}" for line in values["findings"]),
         "![errors on boundaries and elsewhere](errors.png)",
         "## Anticipators on the same validation videos",
-        f"A best {what} is the best by {figure}, **chosen on these videos**: the figures flatter all equally."
-        " The untrained ones have theirs. Scored at the centre of a run of positive frames.",
+        f"A best {what} is the best by {figure}, **chosen on these videos**: the figures flatter all equally,"
+        " untrained ones too. Boundaries are scored at the centre of a run of positive frames.",
         markdown(Table("", ("anticipator", what, *FIGURES, *ends), rows)),
         "More on the trained one: [evaluation/report.md](evaluation/report.md).",
     ]
