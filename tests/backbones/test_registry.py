@@ -22,7 +22,7 @@ def test_the_same_object_comes_back_for_the_same_name_and_threads() -> None:
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
     known = "efficientnet_lite0, efficientnet_lite0_whole, resnet50, tsn-kinetics, tsn-sthv2"
-    with pytest.raises(ConfigError, match=rf"^no backbone is called 'vgg'; choose from {known}$"):
+    with pytest.raises(ConfigError, match=rf"^unknown backbone 'vgg'; choose from {known}$"):
         backbones.get("vgg")
 
 

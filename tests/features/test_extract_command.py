@@ -125,7 +125,7 @@ def test_a_bad_video_makes_the_status_2_and_stands_in_failures(
     ("options", "said"),
     [
         (["--fps", "0"], "fps"),
-        (["--backbone", "vgg"], "no backbone is called 'vgg'"),
+        (["--backbone", "vgg"], "unknown backbone 'vgg'"),
         (["--backbone", "tsn-kinetics"], "needs --weights FILE"),
         (["--weights", "x.pth"], "leave out --weights"),
         (["--device", "cuda"], "leave out --device"),

@@ -278,7 +278,7 @@ def test_a_submit_that_waits_fails_when_the_pool_closes(stub_model, slow):
     threading.Timer(0.05, slow.go.set).start()
     pool.close()
     waiting.join(60)
-    assert seen == ["the pool is closed; begin another"]
+    assert seen == ["the pool is closed; open another"]
     assert stream.counts() == Counts(1, 0, 1, 0)
 
 

@@ -248,7 +248,7 @@ def no_keyframe(monkeypatch):
     handle = ClipSink.handle
     none = lambda sink, it: handle(sink, Footage(it.onset, None))  # noqa: E731
     monkeypatch.setattr(ClipSink, "handle", none)
-    return "clips: no clip of boundary 1 of film: no keyframe came"
+    return "clips: no clip of boundary 1 of film: no key frame arrived"
 
 
 def full_disk(monkeypatch):

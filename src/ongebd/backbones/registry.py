@@ -65,7 +65,7 @@ def get(
     1280
     """
     if name not in names():
-        raise ConfigError(f"no backbone is called {name!r}; choose from {', '.join(names())}")
+        raise ConfigError(f"unknown backbone {name!r}; choose from {', '.join(names())}")
     if threads < 1:
         raise ConfigError(f"a backbone needs at least 1 thread, not {threads}")
     path = None if weights is None else Path(weights).absolute()

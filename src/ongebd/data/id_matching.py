@@ -131,7 +131,7 @@ def hint(labels: LabelSet) -> str:
     """What to try where no id matches."""
     if labels.dataset != "tapos":
         return ""
-    return "; TAPOS's are those of instances or of shots (VIDEO_s00002): cut these out of whole videos first"
+    return "; TAPOS ids name instances or shots (VIDEO_s00002): cut these out of the whole videos first"
 
 
 def _seconds(text: str) -> float:

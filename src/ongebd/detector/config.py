@@ -57,7 +57,7 @@ class StreamConfig:
     """Floor on the standard deviation of the errors, for still pictures. [window-mean: 0.004]"""
 
     min_error: Annotated[float | None, Range(least=0, most=1)] = None
-    """An error up to this, of at most 1, never makes a boundary. [window-mean: 0.02]"""
+    """Errors up to this (at most 1) never make a boundary. [window-mean: 0.02]"""
 
     min_gap: Annotated[float | None, Range(least=0)] = None
     """Seconds after a boundary in which weaker ones are ignored. [immediate: 0.6; window-mean: 0.5]"""

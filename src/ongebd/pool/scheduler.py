@@ -247,6 +247,6 @@ class Scheduler:
     def _check_open(self, stream: PoolStream | None = None) -> None:
         self._check_sound()
         if self._closing:
-            raise ConfigError("the pool is closed; begin another")
+            raise ConfigError("the pool is closed; open another")
         if stream is not None and not stream.open:
             raise ConfigError(f"stream {stream.name!r} is closed; add another")

@@ -92,7 +92,7 @@ def test_an_unreadable_clip_is_reported_and_the_others_go_on(
         (("{clips}", "-o", "{tmp}/made", "--workers", "0"), "--workers must be at least 1"),
         (("{clips}", "-o", "{tmp}/made", "--labels", "{tmp}/no.json"), "No such file"),
         (("{clips}", "-o", "{tmp}/made", "--boundaries", "speed"), "give no video of 8 s"),
-        (("{clips}/a.mp4", "-o", "{tmp}/made"), "3 parts need as many groups of clips"),
+        (("{clips}/a.mp4", "-o", "{tmp}/made"), "3 parts need at least 3 groups of clips"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(

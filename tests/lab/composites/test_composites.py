@@ -175,7 +175,7 @@ def test_no_clip_or_group_is_on_both_sides_of_a_split(groups: list[int], seed: i
     shares = {"train": 0.7, "val": 0.15, "test": 0.15}
     library = ClipLibrary({clip.name: clip for clip in clips})
     if len(set(groups)) < 3:
-        with pytest.raises(ConfigError, match="3 parts need as many groups"):
+        with pytest.raises(ConfigError, match="3 parts need at least 3 groups"):
             parted(library, shares, seed)  # type: ignore[arg-type]
         return
     parts = parted(library, shares, seed)  # type: ignore[arg-type]
@@ -270,7 +270,7 @@ def test_clips_of_one_setting_are_found_by_name_and_picture_or_given(
     table.write_text("file,group\nsolo.mp4,mine\nwide.mp4,mine\ngone,mine\n")
     given_ones = read_clips([clip_folder], groups=table)
     assert {clip.name for clip in given_ones.groups()["mine"]} == {"solo.mp4", "wide.mp4"}
-    assert any("1 names are not clips, such as 'gone'" in line for line in given_ones.warnings)
+    assert any("1 names match no clip, such as 'gone'" in line for line in given_ones.warnings)
 
 
 @pytest.mark.parametrize(

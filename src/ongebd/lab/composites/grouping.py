@@ -49,7 +49,7 @@ def grouped(clips: Sequence[Clip], given: Mapping[str, str] | None, warnings: li
     used = {name for clip in clips for name in (clip.name, Path(clip.name).stem)}
     unknown = [name for name in named if name not in used]
     if unknown:
-        warnings.append(f"groups: {len(unknown)} names are not clips, such as {unknown[0]!r}")
+        warnings.append(f"groups: {len(unknown)} names match no clip, such as {unknown[0]!r}")
     free = [clip for clip in clips if own[clip.name] is None]
     group = {clip.name: clip.name for clip in free}
     usual = [unit_picture(np.median(clip.luma[:: max(1, len(clip.luma) // 50)], axis=0)) for clip in free]
@@ -74,7 +74,7 @@ def parted(library: ClipLibrary, shares: Mapping[Part, float], seed: int) -> dic
     groups = library.groups()
     if len(groups) < len(shares):
         raise ConfigError(
-            f"{len(shares)} parts need as many groups of clips, not {len(groups)}: add clips"
+            f"{len(shares)} parts need at least {len(shares)} groups of clips, not {len(groups)}: add clips"
             " (or groups, with --groups), or use --split all"
         )
     # (The name of a file may not be UTF-8.)

@@ -172,7 +172,7 @@ def _frames(path: Path) -> tuple[FloatArray, npt.NDArray[np.int64] | None, LumaU
             if frame.pts is not None:
                 stamps.append(frame.pts)
     if size is None:
-        raise SourceError(f"{path}: no frame of it can be decoded; fetch or record it again")
+        raise SourceError(f"{path}: can't decode any of its frames; download or record it again")
     in_order = len(stamps) == len(times) and all(a < b for a, b in pairwise(stamps))
     return np.array(times), np.array(stamps, np.int64) if in_order else None, np.stack(small), size
 

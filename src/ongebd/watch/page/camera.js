@@ -104,7 +104,7 @@ export class Camera {
     });
     this.part("[name=quieten]").addEventListener("change", ({ target }) => {
       set(this.key, "quieten", target.checked).catch(({ message }) => {
-        this.part(".problem").textContent = `Not set: ${message}`;
+        this.part(".problem").textContent = `Couldn't set it: ${message}`;
       });
     });
   }
@@ -126,7 +126,7 @@ export class Camera {
     } catch (error) {
       this.wanted = null;
       this.#shown(this.now.sensitivity);
-      problem.textContent = `Not set: ${error.message}`;
+      problem.textContent = `Couldn't set it: ${error.message}`;
     } finally {
       this.tuning = false;
     }

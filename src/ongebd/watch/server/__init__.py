@@ -110,7 +110,7 @@ class Server(uvicorn.Server, AbstractContextManager["Server"]):
         while not feed.alive:
             if not self._thread.is_alive():
                 self.stop()
-                raise OngebdError("the server of the page didn't start; try another address or port")
+                raise OngebdError("the page's server didn't start; try another address or port")
             time.sleep(0.005)
 
     def __exit__(self, *_: object) -> None:

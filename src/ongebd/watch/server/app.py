@@ -139,7 +139,7 @@ class _Routes:
             since, before = float(asked.get("since", 0)), float(asked.get("before", "inf"))
             strength, alerts = int(asked.get("strength", 0)), bool(int(asked.get("alerts", 0)))
         except ValueError:
-            raise HTTPException(422, "since, before, strength and alerts are numbers") from None
+            raise HTTPException(422, "since, before, strength and alerts must be numbers") from None
         wanted = asked.get("stream", ""), since, before, strength, alerts
         rows = await asyncio.to_thread(self._kept.rows, *wanted)
         return JSONResponse({"incidents": list(map(shown, rows))})

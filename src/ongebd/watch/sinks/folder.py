@@ -144,7 +144,7 @@ class ClipSink(HubSink):
         """Write one clip, and publish it."""
         onset = record.onset
         if record.piece is None:
-            raise OngebdError(f"no clip of boundary {onset.number} of {onset.stream}: no keyframe came")
+            raise OngebdError(f"no clip of boundary {onset.number} of {onset.stream}: no key frame arrived")
         data, seconds = mp4_of(record.piece, self._late)
         path = self._folder.write(onset, data)
         clip = Clip(onset.stream, onset.number, onset.epoch, onset.time, onset.wall, path, seconds)
