@@ -15,9 +15,9 @@ padding as a subgraph before each convolution, and its output changes with torch
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
-import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -217,10 +217,7 @@ def describe(content: bytes, int8: bytes) -> dict[str, object]:
         "file": f"{NAME}.onnx",
         "identity": IDENTITY,
         "sha256": hashlib.sha256(content).hexdigest(),
-        "int8": {
-            "file": f"{NAME}_int8.onnx",
-            "sha256": hashlib.sha256(int8).hexdigest(),
-        },
+        "int8": {"file": f"{NAME}_int8.onnx", "sha256": hashlib.sha256(int8).hexdigest()},
         "dim": FEATURE_DIM,
         "input": {
             "name": "frames",
@@ -263,4 +260,6 @@ def main(folder: Path = FOLDER) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:2]))
+    asker = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asker.add_argument("folder", nargs="?", type=Path, default=FOLDER)
+    main(asker.parse_args().folder)

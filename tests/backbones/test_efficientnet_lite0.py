@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
-import json
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,9 +15,10 @@ import numpy as np
 import pytest
 
 from ongebd import backbones
+from ongebd.backbones import onnx_backbone
 from ongebd.backbones.base import Backbone
 from ongebd.backbones.onnx_backbone import OnnxBackbone
-from ongebd.errors import FrameError
+from ongebd.errors import ConfigError, FrameError
 
 ROOT = Path(__file__).resolve().parents[2]
 WEIGHTS = ROOT / "src" / "ongebd" / "backbones" / "weights"
@@ -67,11 +67,26 @@ def test_features_of_real_pictures_are_the_original_networks(
     assert_same_as_torch(export, np.stack([BACKBONE.crop(p) for p in real_pictures]))
 
 
-def test_file_is_the_one_that_its_description_names() -> None:
-    about = json.loads((WEIGHTS / "efficientnet_lite0.json").read_text(encoding="utf-8"))
-    for each in (about, about["int8"]):
-        assert each["sha256"] == hashlib.sha256((WEIGHTS / each["file"]).read_bytes()).hexdigest()
-    assert BACKBONE.identity == "efficientnet_lite0@93756ab5d121"  # of people's feature stores
+@pytest.mark.parametrize("damage", ["missing", "cut", "changed"])
+@pytest.mark.parametrize("ending", [".onnx", "_int8.onnx", ".json"])
+def test_missing_or_damaged_weights_are_told_in_one_line(
+    damage: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(WEIGHTS, tmp_path, dirs_exist_ok=True)
+    file = tmp_path / f"efficientnet_lite0{ending}"
+    whole = file.read_bytes()
+    file.unlink()
+    if damage != "missing":
+        file.write_bytes(whole[:99] if damage == "cut" else whole[:-1] + b"!")
+    monkeypatch.setattr(onnx_backbone, "WEIGHTS", tmp_path)
+    with pytest.raises(ConfigError, match=rf"{file.name}: .+; reinstall ongebd$"):
+        OnnxBackbone("efficientnet_lite0", int8="int8" in ending).embed(np.zeros((1, 224, 224, 3), np.uint8))
+
+
+@pytest.mark.parametrize("script", ["export_efficientnet_lite0", "fetch_demo_clip"])
+def test_asking_a_script_for_help_writes_nothing(script: str, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, ROOT / "scripts" / f"{script}.py", "--help"], cwd=tmp_path, check=False)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

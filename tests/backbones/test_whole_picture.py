@@ -53,6 +53,7 @@ def test_a_picture_of_the_right_size_is_copied():
 
 def test_it_is_the_same_network_in_int8():
     assert WHOLE.network.name == CENTRE.name
+    assert CENTRE.identity == "efficientnet_lite0@93756ab5d121"  # of people's feature stores
     assert WHOLE.identity == CENTRE.identity.replace("@", "_whole@") + "-int8"
 
 

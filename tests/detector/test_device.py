@@ -38,7 +38,7 @@ def test_openvino_computes_in_the_wanted_precision_or_refuses(film, model, preci
         return
     assert len(ours) == len(usual)
     apart = max(abs(one.error - other.error) for one, other in zip(ours, usual, strict=True))
-    assert apart < 1e-3 if precision == "float32" else 1e-6 < apart < 0.3
+    assert apart < 1e-3 if (model, precision) == ("window-mean", "float32") else 1e-6 < apart < 0.3
 
 
 def test_a_model_on_openvino_can_be_pickled():

@@ -72,15 +72,14 @@ def test_streams_share_only_the_model_and_reset_forgets():
 
 
 def test_the_weights_in_the_package_fit_their_description():
-    name = "immediate"
-    loaded = learned_model(name)
-    assert loaded is learned_model(name)
-    assert loaded.facts == learned_facts(name)
+    loaded = learned_model("immediate")
+    assert loaded is learned_model("immediate")
+    assert loaded.facts == learned_facts("immediate")
     assert loaded.facts.parameters == parameter_count(loaded.forest)
     assert 0.5 in [sensitivity for sensitivity, _ in loaded.facts.sensitivities]
     scorer = LearnedScorer(loaded, 1280 + 56 * 56)
     assert scorer.state_bytes <= 520_000
-    assert (scorer.name, scorer.latency) == (name, 0)
+    assert (scorer.name, scorer.latency) == ("immediate", 0)
 
 
 def test_a_threshold_lies_on_a_line_between_those_of_the_table():
@@ -112,7 +111,7 @@ def test_weights_are_read_as_they_were_written(written, tmp_path):
         ({"format": 9}, "other cues"),
         ({"cues": ["a"]}, "other cues"),
         ({"cues": None}, "damaged"),
-        ({"sha256": "0"}, r"not the file that mine\.json describes"),
+        ({"sha256": "0"}, r"mine\.npz: not the file that its description means"),
     ],
 )
 def test_a_description_that_does_not_fit_is_refused(written, tmp_path, change, message):

@@ -157,7 +157,7 @@ def on_cpu_runtime(
 def _graph_of(backbone: Backbone) -> bytes:
     """The ONNX file of a backbone's network: `frames` (N, S, S, 3) uint8 → `features` (N, D) float32."""
     if type(backbone) is OnnxBackbone:
-        return backbone.graph.read_bytes()
+        return backbone.graph()
     if hasattr(backbone, "network"):  # a PyTorch backbone, so torch is here
         from ongebd.backbones.resnet50 import ResNet50
         from ongebd.backbones.torch_backbone import TorchBackbone

@@ -8,7 +8,6 @@ their order. A test checks that float32 on the CPU gives onnxruntime's features 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from onnx import numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ongebd.backbones.onnx_backbone import OnnxBackbone
 from ongebd.errors import ConfigError
 
 MEAN, SCALE = 127.0, 128.0
@@ -67,13 +67,12 @@ class EfficientNetLite0(nn.Module):
         model: The ONNX file's content; None reads the one in the package.
 
     Raises:
-        ConfigError: The graph has nodes that this network doesn't know.
+        ConfigError: The graph has nodes that this network doesn't know, or the file is damaged.
     """
 
     def __init__(self, model: onnx.ModelProto | None = None) -> None:
         super().__init__()
-        packaged = files("ongebd.backbones") / "weights" / "efficientnet_lite0.onnx"
-        graph = (model or onnx.load_model_from_string(packaged.read_bytes())).graph
+        graph = (model or onnx.load_model_from_string(OnnxBackbone("efficientnet_lite0").graph())).graph
         weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self.convolutions: list[PaddedConvolution] = []
         self.steps: list[Convolution] = []  # one for each of them

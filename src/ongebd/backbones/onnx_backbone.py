@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
 from collections.abc import Callable
-from functools import cached_property
-from importlib.resources import as_file, files
+from functools import cached_property, partial
+from importlib.resources import files
 from importlib.resources.abc import Traversable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ongebd.backbones.base import Backbone, Features, FramesU8
+from ongebd.errors import ConfigError, os_errors
 from ongebd.video.picture import Squash
 
 if TYPE_CHECKING:
@@ -31,24 +32,25 @@ _RED, _GREEN, _BLUE = 0.299, 0.587, 0.114
 class OnnxBackbone(Backbone):
     """A backbone with its weights in `weights/NAME.onnx` and their description in `weights/NAME.json`.
 
-    The first `embed` opens the file. Several threads may use one object: with `threads=1` each call computes
-    in the thread that made it, and gets the same bits as a call alone.
+    The first `embed` opens the file; ConfigError if it is missing or damaged. Several threads may use one
+    object: with `threads=1` each call computes in the thread that made it, and gets the same bits as alone.
 
     Args:
         name: The file's name without its ending.
         threads: Threads in which onnxruntime computes one call.
         int8: Compute in int8. Processors with VNNI take less than half the time; others get the same bits.
-
-    Attributes:
-        graph: The ONNX file.
     """
 
     def __init__(self, name: str, threads: int = 1, *, int8: bool = False) -> None:
-        about: dict[str, Any] = json.loads((WEIGHTS / f"{name}.json").read_text(encoding="utf-8"))
-        identity = about["identity"] + ("-int8" if int8 else "")
-        super().__init__(name, identity, about["dim"], about["input"]["size"], about["input"]["resize_size"])
+        try:
+            about: dict[str, Any] = json.loads((WEIGHTS / f"{name}.json").read_text(encoding="utf-8"))
+            identity, square = about["identity"] + ("-int8" if int8 else ""), about["input"]
+            super().__init__(name, identity, about["dim"], square["size"], square["resize_size"])
+            file = about["int8"] if int8 else about
+            self.graph = partial(read_weights, WEIGHTS / file["file"], file["sha256"])
+        except (OSError, ValueError, LookupError, TypeError) as problem:
+            raise ConfigError(f"{WEIGHTS / name}.json: damaged ({problem}); reinstall ongebd") from None
         self.threads = threads
-        self.graph: Traversable = WEIGHTS / (about["int8"] if int8 else about)["file"]
         self._opening = threading.Lock()
 
     def _embed(self, frames: FramesU8) -> Features:
@@ -58,18 +60,26 @@ class OnnxBackbone(Backbone):
 
     @cached_property
     def _run(self) -> Callable[[FramesU8], Features]:
-        with as_file(self.graph) as path:
-            return by_onnxruntime(path, self.threads)
+        return by_onnxruntime(self.graph(), self.threads)
 
 
-def open_session(graph: Path | bytes, threads: int) -> InferenceSession:
+def read_weights(file: Traversable, sha256: str) -> bytes:
+    """The content of a file of weights; ConfigError if it is missing, or not what its description says."""
+    with os_errors(file, "reinstall ongebd"):
+        content = file.read_bytes()
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise ConfigError(f"{file}: not the file that its description means; reinstall ongebd")
+    return content
+
+
+def open_session(graph: bytes, threads: int) -> InferenceSession:
     """An onnxruntime session that computes each call in `threads` threads.
 
     With one thread, a call computes in the thread that made it. So several streams can share a session, and
     each gets the same bits as alone.
 
     Args:
-        graph: An ONNX file, or its content.
+        graph: The content of an ONNX file.
         threads: At least 1.
     """
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # it would report to Microsoft from its import on
@@ -84,11 +94,10 @@ def open_session(graph: Path | bytes, threads: int) -> InferenceSession:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     # Without VNNI, int8 sums would overflow.
     options.add_session_config_entry("session.x64quantprecision", "1")
-    model = graph if isinstance(graph, bytes) else str(graph)
-    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
-def by_onnxruntime(graph: Path | bytes, threads: int) -> Callable[[FramesU8], Features]:
+def by_onnxruntime(graph: bytes, threads: int) -> Callable[[FramesU8], Features]:
     """A function from pictures to features that runs a graph from `frames` to `features`."""
     session = open_session(graph, threads)
     return lambda frames: session.run(["features"], {"frames": frames})[0]

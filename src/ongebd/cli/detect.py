@@ -107,8 +107,8 @@ def detect(
     stem
         Name of the result files, without ending. For a single source; needs --out.
     device
-        Where networks run: cpu; cuda or cuda:N (many files in parallel); openvino (an extra);
-        openvino:bfloat16 (moves one in ten boundaries of the default model).
+        Where networks run: cpu; cuda or cuda:N (many files in parallel); openvino or openvino:bfloat16 (an
+        extra; both move one in ten boundaries of the default model).
     """
     where = where or ClusterOption()
     if store is not None:

@@ -76,7 +76,8 @@ def extract(
     out
         Folder of the store. A store holds features of one backbone and one rate.
     backbone
-        efficientnet_lite0, resnet50 (the paper's), tsn-kinetics or tsn-sthv2. All but the first need PyTorch.
+        efficientnet_lite0, efficientnet_lite0_whole (that of the model immediate), resnet50 (the paper's),
+        tsn-kinetics or tsn-sthv2. The last three need PyTorch.
     fps
         Frames a second to use: 24 for Kinetics-GEBD, 6 for TAPOS. A slower video keeps its own rate.
     weights

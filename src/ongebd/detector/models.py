@@ -120,9 +120,10 @@ def _named(
         recipe.method(recipe.defaults, argument, device)  # raises now for what can't be made later
     backbone = recipe.pictures or backbones.get(recipe.backbone_name, threads=threads)
     if given is not None:
-        any_features = recipe.pictures is None and not recipe.parameters  # nothing was learned from them
-        if not any_features and given.identity != backbone.identity:
-            raise ConfigError(f"{kind} looks at {backbone.identity}, not at {given.identity}")
+        if (recipe.pictures or recipe.parameters) and given.identity != backbone.identity:  # else any will do
+            make = f"make another store: ongebd extract … --backbone {backbone.name} --out FOLDER"
+            advice = make if recipe.pictures is None else "give it the videos"
+            raise ConfigError(f"{kind} looks at {backbone.identity}, not at {given.identity}; {advice}")
         backbone = given
     return Model(
         name,

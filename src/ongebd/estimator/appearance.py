@@ -19,14 +19,13 @@ Window = tuple[int, int]
 """Its newest frame, counted back from the present one (0), and its length, in frames."""
 
 NOW: Window = (0, 1)
-HORIZONS = AGO
 SMOOTHED = (2, 4, 8, 12)
 SHORT_AND_LONG = ((1, 4), (2, 8), (4, 8), (4, 16), (8, 16), (8, 32), (12, 24), (12, 48))
 NOVELTY = (4, 8, 12, 20)
 
 _HORIZON_PAIRS: dict[str, tuple[Window, Window]] = {
-    **{f"to {k} ago": (NOW, (k, 1)) for k in HORIZONS},
-    **{f"to mean of {k}": (NOW, (1, k)) for k in HORIZONS[1:]},
+    **{f"to {k} ago": (NOW, (k, 1)) for k in AGO},
+    **{f"to mean of {k}": (NOW, (1, k)) for k in AGO[1:]},
     **{f"mean of {k} to {k} ago": ((0, k), (k, k)) for k in SMOOTHED},
 }
 _WINDOW_PAIRS: dict[str, tuple[Window, Window]] = {

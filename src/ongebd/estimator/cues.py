@@ -26,7 +26,6 @@ from ongebd.types import Feature
 
 Floats = npt.NDArray[np.float32]
 
-
 CONTEXT = (0, 3, 6, 12)
 """Frames ago."""
 LEAST_WEIGHT = 1 - 0.5 ** (1 / 24.0)  # of the newest frame in the running mean: a half-life of 24 frames

@@ -116,9 +116,7 @@ class Forest:
         except ConfigError as problem:
             raise ConfigError(f"{path}: can't read trees from it ({problem})") from None
         except Exception as problem:  # zipfile, zlib and NumPy raise what a damaged file brings about
-            raise ConfigError(
-                f"{path}: can't read trees from it; it is damaged, or another file"
-            ) from problem
+            raise ConfigError(f"{path}: can't read trees; it is damaged, or another file") from problem
 
     @cached_property
     def _is_leaf(self) -> npt.NDArray[np.bool_]:
@@ -162,9 +160,7 @@ class Forest:
         members, judges = (np.flatnonzero(np.diff(of, prepend=-1)) for of in (self.member, self.judge))
         asked = []
         for begin, end in pairwise([*members[judges], len(self.root)]):
-            last = (
-                int(of_tree[begin:end].max()) - 1
-            )  # the number of a tree's last leaf, and of its inner nodes
+            last = int(of_tree[begin:end].max()) - 1  # a tree's last leaf, and how many inner nodes it has
             node, bits = table[:last, begin:end], np.min_scalar_type(1 << last)
             asked.append((self.feature[node].astype(np.intp), self.threshold[node], masks[node].astype(bits)))
         return _Nodes(asked, first_leaf, value, members, judges, np.bincount(self.judge).astype(np.float64))

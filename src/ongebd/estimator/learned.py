@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -14,8 +13,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from ongebd.backbones.onnx_backbone import read_weights
 from ongebd.backbones.pipeline import LUMA_DIM, MOVES, Glance
-from ongebd.errors import ConfigError, os_errors
+from ongebd.errors import ConfigError
 from ongebd.estimator.cues import INPUTS, Context, CueStream
 from ongebd.estimator.forest import Forest
 from ongebd.estimator.motion import mean
@@ -73,14 +73,9 @@ class LearnedFacts:
             if about["format"] != FORMAT or tuple(about["cues"]) != CueStream.names:
                 raise ConfigError("made for other cues than this version computes")
             return cls(**{f.name: about[f.name] for f in fields(cls)})
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-            RecursionError,
-        ) as problem:  # a ConfigError is a ValueError
-            raise ConfigError(f"{path}: damaged ({problem})") from None
+        # A ConfigError is a ValueError.
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
+            raise ConfigError(f"{path}: damaged ({problem}); reinstall ongebd") from None
 
     def threshold(self, sensitivity: float) -> float:
         """The threshold at a sensitivity, interpolated; beyond the table's ends as there."""
@@ -99,9 +94,8 @@ class LearnedModel:
     def read(cls, folder: Path | Traversable, name: str) -> Self:
         """Read `NAME.json` and `NAME.npz`."""
         facts, source = LearnedFacts.read(folder / f"{name}.json"), folder / f"{name}.npz"
-        with as_file(source) as path, os_errors(source):
-            if hashlib.sha256(path.read_bytes()).hexdigest() != facts.sha256:
-                raise ConfigError(f"{source}: not the file that {name}.json describes; reinstall it")
+        read_weights(source, facts.sha256)
+        with as_file(source) as path:
             forest = Forest.load(path)
             if forest.feature.max() >= INPUTS:
                 raise ConfigError(f"{source}: its trees look at other cues than this version computes")

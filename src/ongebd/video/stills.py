@@ -93,6 +93,8 @@ def videos_in(source: str) -> list[str]:
         pictures, videos = bool(_of_one_kind(Path(source))), list(_videos_below(source))
     if pictures and any(Path(video).parent == Path(source) for video in videos):
         raise SourceError(f"{name}: has pictures and videos; name the videos, or the pictures by a pattern")
+    if not pictures and not videos and (Path(source) / "store.json").exists():
+        raise SourceError(f"{name}: has features, not videos; run: ongebd detect --store {name} --out FOLDER")
     if not pictures and not videos:
         raise SourceError(f"{name}: no video in this folder or below it ({', '.join(sorted(ENDINGS))})")
     return [source] if pictures else videos

@@ -127,16 +127,8 @@ def test_a_trained_model_scores_many_frames_in_one_call(store: Path, trained: Pa
 def test_processes_find_the_same(store: Path, trained: Path, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(command, "_FEW", 0)
     for workers in (1, 2):
-        arguments = [
-            "--store",
-            store,
-            "-m",
-            trained / "model",
-            "-o",
-            tmp_path / str(workers),
-            "--workers",
-            workers,
-        ]
+        where = ["-o", tmp_path / str(workers), "--workers", workers]
+        arguments = ["--store", store, "-m", trained / "model", *where]
         assert main(["detect", *map(str, arguments), "-q"]) == 0
     one, two = (sorted((tmp_path / name).iterdir()) for name in "12")
     assert [file.read_text() for file in one] == [file.read_text() for file in two]
@@ -160,8 +152,9 @@ def test_what_does_not_fit_the_store_is_told_in_one_line(
     about.write_text(text.replace(BACKBONE, "net@4567"))
     assert "trained on features of net@4567, but these are of net@0123" in refusal(capsys, *model)
     about.write_text(text)
-    for name in ("immediate", "clock:2"):
-        assert f"not at {BACKBONE}" in refusal(capsys, "--store", store, "-m", name, *out)
+    for name, advice in (("immediate", "make another store: ongebd ext"), ("clock:2", "give it the videos")):
+        assert f"not at {BACKBONE}; {advice}" in refusal(capsys, "--store", store, "-m", name, *out)
+    assert f"has features, not videos; run: ongebd detect --store {store}" in refusal(capsys, store)
     assert "--store needs --out DIR" in refusal(capsys, "--store", store, "-m", "window-mean")
     assert "drop a source" in refusal(capsys, "v.mp4", *mean)
     assert "drop --plot" in refusal(capsys, *mean, "--plot")
