@@ -31,6 +31,8 @@ from efficientnet_lite_pytorch import EfficientNet
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from ongebd.backbones.onnx_backbone import by_onnxruntime, probe
+
 NAME = "efficientnet_lite0"
 FOLDER = Path(__file__).resolve().parents[1] / "src" / "ongebd" / "backbones" / "weights"
 OPSET, IR_VERSION = 17, 8  # old enough for every onnxruntime that we support, and all that this graph needs
@@ -212,12 +214,17 @@ def build(net: EfficientNet, g: GraphWriter) -> onnx.ModelProto:
 def describe(content: bytes, int8: bytes) -> dict[str, object]:
     """What the JSON beside the files says."""
     original = Path(EfficientnetLite0ModelFile.get_model_file_path())
+    probed = by_onnxruntime(int8, 1, wide_sums=True)(probe())[0, :32].tolist()
     return {
         "name": NAME,
         "file": f"{NAME}.onnx",
         "identity": IDENTITY,
         "sha256": hashlib.sha256(content).hexdigest(),
-        "int8": {"file": f"{NAME}_int8.onnx", "sha256": hashlib.sha256(int8).hexdigest()},
+        "int8": {
+            "file": f"{NAME}_int8.onnx",
+            "sha256": hashlib.sha256(int8).hexdigest(),
+            "probe": [round(value, 3) for value in probed],
+        },
         "dim": FEATURE_DIM,
         "input": {
             "name": "frames",

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
@@ -103,6 +104,23 @@ def test_in_int8_features_change_little(squares: np.ndarray) -> None:
     )
     cosine = (exact * rounded).sum(1) / np.linalg.norm(exact, axis=1) / np.linalg.norm(rounded, axis=1)
     assert cosine.min() > 0.9  # measured: 0.93; of real pictures 0.95 to 0.997
+
+
+@pytest.mark.parametrize("overflows", [False, True])
+def test_where_int8_sums_overflow_they_are_made_wider(
+    squares: np.ndarray, monkeypatch: pytest.MonkeyPatch, *, overflows: bool
+) -> None:
+    asked, real = [], onnx_backbone.by_onnxruntime
+
+    def opened(graph: bytes, threads: int, *, wide_sums: bool = False) -> Callable[[np.ndarray], np.ndarray]:
+        asked.append(wide_sums)
+        error = 0.4 * (overflows and not wide_sums)  # as measured on a processor without VNNI
+        return lambda frames: real(graph, threads, wide_sums=wide_sums)(frames) + np.float32(error)
+
+    wanted = OnnxBackbone("efficientnet_lite0", int8=True).embed(squares[:2])
+    monkeypatch.setattr(onnx_backbone, "by_onnxruntime", opened)
+    np.testing.assert_array_equal(OnnxBackbone("efficientnet_lite0", int8=True).embed(squares[:2]), wanted)
+    assert asked == [False, True][: 1 + overflows]
 
 
 def test_shapes_and_types(squares: np.ndarray) -> None:
