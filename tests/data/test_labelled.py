@@ -79,7 +79,7 @@ def test_tapos_instances_that_are_stored_are_taken_as_they_are() -> None:
 def test_a_whole_tapos_video_or_another_instance_of_the_shot_is_never_cut() -> None:
     """The times in the ids count from the start of a shot, which the labels don't say."""
     for other in ("1y60SfvKbxY", "1y60SfvKbxY_s00003", "1y60SfvKbxY_s00002_7_000_9_000"):
-        with pytest.raises(LabelError, match=r"of instances or of shots \(VIDEO_s00002\): cut these out"):
+        with pytest.raises(LabelError, match=r"instances or shots \(VIDEO_s00002\): cut these out"):
             label_videos(store_of(6, **{other: 60}), labels_of("tapos", **INSTANCES))
 
 

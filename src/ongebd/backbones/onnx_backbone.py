@@ -52,7 +52,7 @@ class OnnxBackbone(Backbone):
             self.graph = partial(read_weights, WEIGHTS / file["file"], file["sha256"])
             self._probed: list[float] = file.get("probe", [])
         except (OSError, ValueError, LookupError, TypeError) as problem:
-            raise ConfigError(f"{WEIGHTS / name}.json: damaged ({problem}); reinstall ongebd") from None
+            raise ConfigError(f"{WEIGHTS / name}.json: damaged ({problem}); reinstall the package") from None
         self.threads = threads
         self._opening = threading.Lock()
 
@@ -80,10 +80,10 @@ def probe() -> FramesU8:
 
 def read_weights(file: Traversable, sha256: str) -> bytes:
     """The content of a file of weights; ConfigError if it is missing, or not what its description says."""
-    with os_errors(file, "reinstall ongebd"):
+    with os_errors(file, "reinstall the package"):
         content = file.read_bytes()
     if hashlib.sha256(content).hexdigest() != sha256:
-        raise ConfigError(f"{file}: not the file that its description means; reinstall ongebd")
+        raise ConfigError(f"{file}: not the file that its description means; reinstall the package")
     return content
 
 

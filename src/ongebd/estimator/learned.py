@@ -75,7 +75,7 @@ class LearnedFacts:
             return cls(**{f.name: about[f.name] for f in fields(cls)})
         # A ConfigError is a ValueError.
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
-            raise ConfigError(f"{path}: damaged ({problem}); reinstall ongebd") from None
+            raise ConfigError(f"{path}: damaged ({problem}); reinstall the package") from None
 
     def threshold(self, sensitivity: float) -> float:
         """The threshold at a sensitivity, interpolated; beyond the table's ends as there."""
