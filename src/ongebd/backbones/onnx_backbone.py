@@ -83,7 +83,7 @@ def read_weights(file: Traversable, sha256: str) -> bytes:
     with os_errors(file, "reinstall the package"):
         content = file.read_bytes()
     if hashlib.sha256(content).hexdigest() != sha256:
-        raise ConfigError(f"{file}: not the file that its description means; reinstall the package")
+        raise ConfigError(f"{file}: wrong checksum; reinstall the package")
     return content
 
 
