@@ -111,7 +111,7 @@ def test_weights_are_read_as_they_were_written(written, tmp_path):
         ({"format": 9}, "other cues"),
         ({"cues": ["a"]}, "other cues"),
         ({"cues": None}, "damaged"),
-        ({"sha256": "0"}, r"mine\.npz: not the file that its description means"),
+        ({"sha256": "0"}, r"mine\.npz: wrong checksum"),
     ],
 )
 def test_a_description_that_does_not_fit_is_refused(written, tmp_path, change, message):
