@@ -31,7 +31,7 @@ demo:
 	@echo "The picture: demo-out/boundaries.png"
 
 # On two busy cores a browser, broker or server can be late: what failed runs once more, alone, and fails if it fails again.
-# A test that hangs (a browser, say) ends its process after ten minutes and runs again; nothing is left to run then (status 5).
+# After ten minutes, a test that hangs loses its process and starts again. If it passes, the second run has nothing to do (status 5).
 pytest = $(PY) -m pytest --timeout 600 --timeout-method thread --max-worker-restart 2 -n 2 --dist loadfile $(1) || \
 	{ [ $$? = 1 ] && echo "These needed a second run, alone:" && \
 	{ $(PY) -m pytest -v $(1) -n 0 --last-failed --last-failed-no-failures none || [ $$? = 5 ]; }; }

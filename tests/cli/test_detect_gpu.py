@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -150,7 +149,7 @@ def test_what_breaks_the_decisions_is_one_line(
     ("arguments", "says"),
     [
         ([], "PyTorch sees 0 GPUs here; use --device cpu|torch is not installed"),
-        (["--device", "cuda:9"], "PyTorch sees . GPUs here; use --device cpu|torch is not installed"),
+        (["--device", "cuda:9"], "PyTorch sees {} GPUs here; use --device cpu|torch is not installed"),
         (["--workers", "0"], "--workers must be at least 1, not 0"),
         (["-"], "give - alone"),
         (["--device", "cpu", "--workers", "2"], "--workers needs"),
@@ -168,7 +167,9 @@ def test_what_cannot_be_is_one_line(
     assert main(["detect", str(films[0]), *arguments, "--out", str(tmp_path / "out"), *device]) == 2
     err = capfd.readouterr().err
     assert err.count("\n") == 1
-    assert re.search(says, err)
+    torch = sys.modules.get("torch")
+    says = says.format(torch.cuda.device_count() if torch else 0)
+    assert any(one in err for one in says.split("|")), err
     assert not (tmp_path / "out").exists()
 
 

@@ -28,7 +28,7 @@ LUMA = 56
 """Height and width of the luma, in its own pixels."""
 _RED, _GREEN, _BLUE = 0.299, 0.587, 0.114
 _OVERFLOWN = 0.2
-"""The mean error of the probe's features, from which int8 sums overflow: then it is above 0.4."""
+"""The mean error of the probe's features above which int8 sums have overflowed; those give 0.4 and more."""
 
 
 class OnnxBackbone(Backbone):
@@ -123,7 +123,7 @@ class WholePicture(Backbone):
     """Squashes the whole picture to the network's square. A centre crop would miss people at the sides.
 
     The feature is the network's (1280 numbers of EfficientNet-Lite0), then the luma of the same picture at
-    56 × 56, 0 to 255, row by row: means of 2 × 2 pixels of 0.299 R + 0.587 G + 0.114 B. It shows motion.
+    56 × 56, 0 to 255, row by row: means of 4 × 4 pixels of 0.299 R + 0.587 G + 0.114 B. It shows motion.
 
     Args:
         network: Whose features; its input must be a square of a multiple of 56 pixels. Shared.
