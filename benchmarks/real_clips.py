@@ -179,12 +179,15 @@ def by_kind(made: Report, scored: Scored, kinds: Mapping[str, Sequence[str]]) ->
     lines = []
     for kind, names in kinds.items():
         part = scored.labels.restrict(names, kind)
+        minutes = sum(video.duration for video in part.videos.values()) / 60
         own = [row(each.name, part, {n: scored.found[each.name][n] for n in names}) for each in scored.ours]
         for each in (*own, clock_row(part)[0]):
             precision, recall, _ = each.at(0.5)
-            cells = [*map(share, each.f1()[1:3]), bare(precision, 2), bare(recall, 2)]
+            counted = each.counts.detections, each.counts.positives
+            rates = ", ".join(f"{n[:, 2].sum() / minutes:.1f}" for n in counted)
+            cells = [*map(share, each.f1()[1:3]), bare(precision, 2), bare(recall, 2), rates]
             lines.append([f"{kind} ({len(names)})", each.name, *cells])
-    header = ["clips", "", *TOLERANCES[1:3], "precision ±0.5 s", "recall ±0.5 s"]
+    header = ["clips", "", *TOLERANCES[1:3], "precision ±0.5 s", "recall ±0.5 s", "found, rated a minute"]
     made.table("F1 by kind of footage", header, lines)
 
 

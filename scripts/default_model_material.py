@@ -17,10 +17,10 @@ import numpy.typing as npt
 from boundary_trees import RatedClip, TreeConfig, folds_by_clip
 
 from ongebd import backbones
-from ongebd.backbones.pipeline import AGAIN, ANOTHER, MOVES, Glance, frame_features
+from ongebd.backbones.pipeline import AGAIN, ANOTHER, FLASH_FRAMES, MOVES, Glance, frame_features
 from ongebd.data import LabelSet, read_labels
 from ongebd.errors import OngebdError
-from ongebd.estimator.appearance import HORIZON_NAMES, WINDOW_NAMES
+from ongebd.estimator.appearance import HORIZON_NAMES, MEMORY_NAMES, WINDOW_NAMES
 from ongebd.estimator.cues import CueStream
 from ongebd.estimator.motion import MotionCues
 from ongebd.lab.composites import (
@@ -36,9 +36,18 @@ from ongebd.video import VideoReader
 BACKBONE = "efficientnet_lite0_whole"
 FPS = 24.0
 FOLDS = 6
-CYCLE_FRAMES = 360
-GROUPS = {"horizons": HORIZON_NAMES, "windows": WINDOW_NAMES, "motion": MotionCues.names}
+CYCLE_FRAMES, CYCLES = 360, 3
+"""Of a made repetition, and how many of them are made of one clip."""
+DISTRACTOR_MINUTES = 8.0
+GROUPS = {
+    "horizons": HORIZON_NAMES,
+    "windows": WINDOW_NAMES,
+    "memory": MEMORY_NAMES,
+    "motion": MotionCues.names,
+}
 """The names of the cues in each group, in the order of the columns."""
+LOOKS = AGAIN, MOVES, ANOTHER, FLASH_FRAMES
+"""What decides when the network looks: cues are computed again if it changes."""
 TESTED = ("changes", "unrated")
 """Sets of composites to score: only made changes are labelled in them."""
 Scores = dict[str, npt.NDArray[np.float64]]
@@ -198,8 +207,9 @@ def gather(open_clips: Path, other_clips: Sequence[Path], ratings: Sequence[Path
         fold: list(composites_of(fold, shown[fold], unrated[fold], labels, work)) for fold in range(FOLDS)
     }
     for clip in clips:
-        if clip.trainable and (cycle := cycle_of(files[clip.name], clip, work)):
-            made[fold_of[clip.name]].append(Made(cycle, "cycles", [files[clip.name].name], work))
+        for number in range(CYCLES if clip.trainable else 0):
+            if cycle := cycle_of(files[clip.name], clip, number, work):
+                made[fold_of[clip.name]].append(Made(cycle, "cycles", [files[clip.name].name], work))
     return Material(clips, labels, fold_of, made)
 
 
@@ -226,7 +236,7 @@ def cues_of(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float32]]:
     """Times and cues of a video's frames, computed once and kept."""
     backbone = backbones.get(BACKBONE)
-    about = path.name, path.stat().st_size, until, backbone.identity, *GROUPS, AGAIN, MOVES, ANOTHER
+    about = path.name, path.stat().st_size, until, backbone.identity, *GROUPS, *LOOKS
     key = sha256(repr(about).encode())
     kept = work / "cues" / f"{key.hexdigest()[:24]}.npz"
     if not kept.exists():
@@ -247,13 +257,14 @@ def cues_of(
         return arrays["times"], arrays["cues"]
 
 
-def cycle_of(path: Path, clip: RatedClip, work: Path) -> RatedClip | None:
+def cycle_of(path: Path, clip: RatedClip, number: int, work: Path) -> RatedClip | None:
     """A piece of a clip forwards and backwards for 15 s, each time at another speed.
 
     It has 0.8 to 2.5 s, from within the clip's first 4.5 s, in which nobody saw a boundary, else there is
     none. After the first time nothing is new.
     """
-    dice = np.random.default_rng(int(sha256(clip.name.encode()).hexdigest()[:8], 16))
+    name = f"cycles/{clip.name}/{number}"
+    dice = np.random.default_rng(int(sha256(name.encode()).hexdigest()[:8], 16))
     length = int(dice.integers(20, 61))
     start = int(dice.integers(0, 49))
     if start + length > len(clip.times):
@@ -267,7 +278,7 @@ def cycle_of(path: Path, clip: RatedClip, work: Path) -> RatedClip | None:
         way += (length - 1 - np.abs(place - (length - 1))).tolist()
         rounds.append(len(way))
     backbone = backbones.get(BACKBONE)
-    key = sha256(repr((clip.name, backbone.identity, AGAIN, MOVES, ANOTHER)).encode())
+    key = sha256(repr((name, backbone.identity, *LOOKS)).encode())
     kept = work / "cues" / f"cycle-{key.hexdigest()[:24]}.npz"
     if not kept.exists():
         with (
@@ -284,7 +295,7 @@ def cycle_of(path: Path, clip: RatedClip, work: Path) -> RatedClip | None:
         np.savez(kept, cues=np.stack(rows))
     with np.load(kept) as arrays:
         return RatedClip(
-            name=f"cycles/{clip.name}",
+            name=name,
             times=np.arange(CYCLE_FRAMES) / FPS,
             cues=arrays["cues"],
             ratings=(np.zeros(0),),
@@ -322,7 +333,7 @@ def composite_configs(fold: int) -> dict[str, ComposeConfig]:
         "distractors": replace(
             usual,
             seed=100 + fold,
-            minutes=2.4,
+            minutes=DISTRACTOR_MINUTES,
             boundaries="none",
             distractors=still,
             seconds="8,20",

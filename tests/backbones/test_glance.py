@@ -37,8 +37,29 @@ def test_it_looks_once_while_nothing_moves_and_again_when_it_has_moved_enough():
 
 def test_it_looks_at_another_picture_at_once():
     lumas = rolling(24)
-    lumas[14:] = [luma + 100 for luma in lumas[14:]]
+    lumas[14:] = [luma + 100 * (np.arange(luma.size) % 2) for luma in lumas[14:]]
     assert looks(lumas)[12:16] == [True, False, True, False]
+
+
+STRIPES = np.where(np.arange(DARK.size) % 8 < 4, 20, 60).astype(np.float32)
+
+
+@pytest.mark.parametrize(("frames", "looked"), [(1, []), (3, []), (5, [9, 11])])
+def test_it_does_not_look_at_a_flash_of_up_to_three_frames(frames, looked):
+    lumas = [STRIPES + 100 * (6 <= n < 6 + frames) for n in range(20)]
+    assert np.flatnonzero(looks(lumas)).tolist() == [0, *looked]
+
+
+def test_the_picture_before_a_flash_stands_for_it():
+    glance, feature = Glance(), np.append(np.float32(1), STRIPES)
+    counted = [glance.counted(feature + add, n / 24) for n, add in enumerate([0, 0, 100])]
+    assert (counted[2] == feature).all()
+
+
+@pytest.mark.parametrize("picture", [STRIPES, DARK + 20])
+def test_it_looks_at_once_at_darkness_and_at_a_flat_picture_that_becomes_another(picture):
+    assert looks([picture + 100] * 3 + [picture] * 3 + [picture + 20])[3]
+    assert looks([DARK] * 3 + [DARK + 100])[3]
 
 
 def test_it_looks_no_more_often_while_the_whole_picture_goes_on_changing():

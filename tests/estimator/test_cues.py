@@ -71,17 +71,23 @@ class Plain:
         windows = [self.error((0, s), (s, n)) for s, n in pairs]
         novelties = np.log([self.novelty(k) + 0.002 for k in (4, 8, 12, 20)])
         logs = [np.log(np.array(errors) + 0.002) for errors in (horizons, windows)]
-        return np.concatenate([horizons, logs[0], windows, logs[1], novelties])
+        return np.concatenate([horizons, logs[0], windows, logs[1], novelties, self.memory()])
+
+    def memory(self) -> np.ndarray:
+        looks = self.past[np.append(True, (np.diff(self.past, axis=0) != 0).any(1))][::-1]
+        unit = looks / np.linalg.norm(looks, axis=1, keepdims=True)
+        errors = (1 - unit @ unit[0]) / 2
+        return np.log([max(errors[min(2, len(looks) - 1) : k + 1].min(), 0.002) for k in (8, 16, 32, 64)])
 
 
-@pytest.mark.parametrize("count", [1, 2, 5, 13, 40, 75])
+@pytest.mark.parametrize("count", [1, 2, 5, 13, 40, 75, 200])
 def test_appearance_is_what_its_description_says(count):
     stream = features(count, 12)
     cues = AppearanceCues(12)
     found = [cues.update(feature) for feature in stream][-1]
     np.testing.assert_allclose(found, Plain(stream).appearance(), atol=3e-4)
     assert found.dtype == np.float32
-    assert len(cues.names) == len(found) == 66
+    assert len(cues.names) == len(found) == 70
 
 
 def test_nothing_drifts_over_thousands_of_frames():
@@ -93,9 +99,9 @@ def test_nothing_drifts_over_thousands_of_frames():
     newest_first = stream[:-61:-1].astype(np.float64)
     np.testing.assert_allclose(recent.gram, newest_first @ newest_first.T, rtol=1e-6)
     young = AppearanceCues(12)
-    for feature in stream[-60:]:
+    for feature in stream[-120:]:
         same = young.update(feature)
-    np.testing.assert_array_equal(last, same, "a stream is its last 60 frames")
+    np.testing.assert_array_equal(last, same, "a stream is its last 60 frames and 65 looks")
 
 
 @pytest.mark.parametrize("count", [1, 2, 59, 61, 150])
@@ -243,7 +249,7 @@ def test_all_cues_of_a_frame_are_those_of_its_two_halves(stream):
     appearance, motion = AppearanceCues(stream.shape[1] - LUMA), MotionCues()
     apart = [np.concatenate([appearance.update(row[:-LUMA]), motion.update(row[-LUMA:])]) for row in stream]
     np.testing.assert_array_equal(cue_matrix(stream), apart)
-    assert len(set(CueStream.names)) == len(CueStream.names) == 111
+    assert len(set(CueStream.names)) == len(CueStream.names) == 115
 
 
 def test_features_without_luma_are_refused():
@@ -267,9 +273,9 @@ def test_streams_in_turns_and_reset_give_what_each_gives_alone(stream, turns):
 
 
 def test_the_state_is_small_and_does_not_grow(stream):
-    cues, context = CueStream(1280 + LUMA), Context(111)
+    cues, context = CueStream(1280 + LUMA), Context(115)
     before = cues.state_bytes + context.state_bytes
-    assert before <= 500_000
+    assert before <= 810_000
     for row in stream[:5]:
         cues.update(np.resize(row, 1280 + LUMA))
     assert cues.state_bytes + context.state_bytes == before

@@ -29,13 +29,19 @@ above which a sudden change may be a cut."""
 SUDDEN, LEAST_MOVED, AS_A_CUT, AT_ONCE = 1.2, 0.5, 1.6, 0.9
 """A change of the luma is sudden at SUDDEN times that of the frame before, which counts as LEAST_MOVED levels
 at least. A cut has AS_A_CUT times that, and AT_ONCE of what changed since the network looked. On 336 cuts."""
+FLASH_FRAMES, FLAT = 3, 4.0
+"""Frames that a flash may last; a flat picture, whose luma spreads less, can't show a flash."""
+ALL_ONE_WAY, SAME_SHAPES = 0.005, 0.4
+NEARLY_ONE_WAY, NO_SHAPES = 0.02, 20.0
+"""Of a change of light: shares of the change that go the other way, and the shapes. Set on 113 cuts, 22
+composites and 3,000 pairs of frames from our clips."""
 
 
 class Glance:
     """Whether the network must look at the next picture of one stream, or its last feature still holds.
 
     It looks four times a second if something has moved since, and at once where the luma changes suddenly,
-    as at a cut. Of a still camera it looks at hardly any picture.
+    as at a cut. Of a still camera it looks at hardly any picture. The picture before a flash stands for it.
 
     Attributes:
         moved: By how many levels the luma of some cell differs from the picture that was looked at last.
@@ -52,6 +58,7 @@ class Glance:
         self._seen: tuple[float, Feature] | None = None
         self._last: Feature = np.zeros(LUMA_DIM, np.float32)
         self._step = 0.0  # the mean change of the last picture's luma
+        self._flash = 0  # frames that it has lasted
 
     def __call__(self, luma: Feature, time: float) -> bool:
         """Whether it must look; ask once about each picture.
@@ -63,11 +70,19 @@ class Glance:
         step = float(np.abs(luma - self._last).mean())
         before = max(self._step, LEAST_MOVED)
         another = step > ANOTHER and step > SUDDEN * before
-        self._last, self._step, self.sudden = luma, step, False
-        if self._seen is not None and time >= self._seen[0]:
+        begun = self._seen is None or time < self._seen[0]
+        light = another and not begun and light_changed(luma, self._last)
+        self.sudden = False
+        brighter = light and luma.mean() > self._last.mean() and self._last.std() > FLAT
+        if brighter and self._flash < FLASH_FRAMES:
+            self._flash += 1
+            return False
+        self._last, self._step, self._flash = luma, step, 0
+        if self._seen is not None and not begun:
             moved = np.abs(luma - self._seen[1])
             self.moved = float(moved.max())
-            self.sudden = another and step > max(AS_A_CUT * before, AT_ONCE * float(moved.mean()))
+            at_once = step > max(AS_A_CUT * before, AT_ONCE * float(moved.mean()))
+            self.sudden = another and at_once and not light
             if self.moved <= MOVES or (time - self._seen[0] <= AGAIN and not another):
                 return False
         self._seen, self.moved = (time, luma), 0.0
@@ -76,12 +91,12 @@ class Glance:
     def counted(self, feature: Feature, time: float) -> Feature:
         """A picture's feature (D,) as the method sees it: what the network last looked at, and the luma.
 
-        Where the network needn't look, the luma alone will do.
+        Where the network needn't look, the luma alone will do. In a flash, the luma is that before it.
         """
         network, luma = feature[:-LUMA_DIM], feature[-LUMA_DIM:]
         if self(luma, time):
             self._network = network
-        return np.concatenate([self._network, luma])
+        return np.concatenate([self._network, self._last])
 
     def unseen(self, square: ImageU8, time: float) -> Feature | None:
         """The luma of a picture that the network needn't look at; None if it must.
@@ -92,6 +107,22 @@ class Glance:
         """
         luma: Feature = small_luma(square[np.newaxis])[0]
         return None if self(luma, time) else luma
+
+
+def light_changed(luma: Feature, before: Feature) -> bool:
+    """Whether two pictures' lumas, (N,) each, differ as at a flash or in a fade, not as at a cut.
+
+    The whole picture became brighter, or all of it darker, and its shapes stay, or there are none.
+    """
+    change = luma - before
+    up, down = float(np.maximum(change, 0).sum()), float(np.maximum(-change, 0).sum())
+    other_way = min(up, down) / max(up + down, 1e-6)
+    if other_way > NEARLY_ONE_WAY:
+        return False
+    new, old = luma - luma.mean(), before - before.mean()
+    contrasts = float(np.sqrt(np.mean(new * new))), float(np.sqrt(np.mean(old * old)))
+    alike = float(np.mean(new * old)) > SAME_SHAPES * contrasts[0] * contrasts[1]
+    return max(contrasts) < NO_SHAPES or (alike and other_way <= ALL_ONE_WAY)
 
 
 def prefetch(

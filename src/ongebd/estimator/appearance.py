@@ -22,6 +22,8 @@ NOW: Window = (0, 1)
 SMOOTHED = (2, 4, 8, 12)
 SHORT_AND_LONG = ((1, 4), (2, 8), (4, 8), (4, 16), (8, 16), (8, 32), (12, 24), (12, 48))
 NOVELTY = (4, 8, 12, 20)
+MEMORY, RECENT = (8, 16, 32, 64), 2
+"""Spans of the memory, in looks of the network, of which there are four a second; it skips the newest two."""
 
 _HORIZON_PAIRS: dict[str, tuple[Window, Window]] = {
     **{f"to {k} ago": (NOW, (k, 1)) for k in AGO},
@@ -37,7 +39,7 @@ FIRST = np.array([_WINDOWS.index(pair[0]) for pair in _PAIRS.values()])
 SECOND = np.array([_WINDOWS.index(pair[1]) for pair in _PAIRS.values()])
 LENGTH = max(start + length for start, length in _WINDOWS)
 FLOOR = 2e-3
-_ENOUGH = 4  # features, for a novelty
+_ENOUGH, _SPANS = 4, np.array(MEMORY) - RECENT  # features, for a novelty
 TINY = 1e-6
 
 HORIZON_NAMES = (*_HORIZON_PAIRS, *(f"log {name}" for name in _HORIZON_PAIRS))
@@ -46,6 +48,7 @@ WINDOW_NAMES = (
     *(f"log {name}" for name in _WINDOW_PAIRS),
     *(f"log novelty {k}" for k in NOVELTY),
 )
+MEMORY_NAMES = tuple(f"log nearest of {k} looks" for k in MEMORY)
 
 
 class AppearanceCues:
@@ -58,23 +61,27 @@ class AppearanceCues:
     logarithm; and the logarithm of Foote's novelty in the last 2k features, (N + O − 2 M) / 2, of the mean
     cosines N among the newer half, O among the older, and M between the two. Under four features it is 0.
 
+    `memory` (4): see `LookMemory`.
+
     Args:
         dim: D, numbers in a feature.
     """
 
-    names = (*HORIZON_NAMES, *WINDOW_NAMES)
+    names = (*HORIZON_NAMES, *WINDOW_NAMES, *MEMORY_NAMES)
 
     def __init__(self, dim: int) -> None:
-        self.recent = RecentFeatures(dim, LENGTH)
-        self.state_bytes = self.recent.state_bytes
+        self.recent, self._memory = RecentFeatures(dim, LENGTH), LookMemory(dim)
+        self.state_bytes = self.recent.state_bytes + self._memory.state_bytes
 
     def reset(self) -> None:
         """Forget everything."""
         self.recent.reset()
+        self._memory.reset()
 
     def update(self, feature: Feature) -> npt.NDArray[np.float32]:
         """Take the next frame's feature, float32, (D,); the cues, float32, in the order of `names`."""
-        self.recent.add(feature)
+        if self.recent.add(feature):
+            self._memory.add(feature)
         plan = window_plan(self.recent.count)
         gram = self.recent.gram.astype(np.float64)
         norms = np.maximum(np.sqrt(gram.diagonal()), TINY)
@@ -90,7 +97,8 @@ class AppearanceCues:
         novelty = (alike[:_K] + alike[_K:]) / 2.0 - cosines[_NEWER, _NEWER + _K]
         novelty = np.maximum(novelty, 0.0) * plan.enough
         horizons, windows = (error[:SPLIT], log_error[:SPLIT]), (error[SPLIT:], log_error[SPLIT:])
-        return np.concatenate([*horizons, *windows, np.log(novelty + FLOOR)]).astype(np.float32)
+        logs = np.log(np.concatenate([novelty + FLOOR, self._memory.nearest]))
+        return np.concatenate([*horizons, *windows, logs]).astype(np.float32)
 
 
 SPLIT = len(_HORIZON_PAIRS)
@@ -166,8 +174,8 @@ class RecentFeatures:
         self._next, self.count, self._last = 0, 0, b""
         self.gram.fill(0)
 
-    def add(self, feature: Feature) -> None:
-        """Take the next one, float32, (D,)."""
+    def add(self, feature: Feature) -> bool:
+        """Take the next one, float32, (D,); whether it differs from the last."""
         at, before, self._last = self._next, self._last, feature.tobytes()
         self._next = (at + 1) % len(self._ring)
         self.count = n = min(self.count + 1, len(self._ring))
@@ -175,12 +183,48 @@ class RecentFeatures:
         if self._last == before:
             self._ring[at] = self._ring[at - 1]
             self.gram[0, 1:] = self.gram[1:, 0] = self.gram[1, 1:]
-            return
+            return False
         self._ring[at] = to_bfloat16(feature)
         past = from_bfloat16(self._ring[:n])
         # Not by `@`: BLAS would wake a thread on each core for this, and bits would depend on their number.
         dots = np.einsum("ij,j->i", past, past[at])
         self.gram[0, :n] = self.gram[:n, 0] = np.concatenate([dots[at::-1], dots[:at:-1]])
+        return True
+
+
+class LookMemory:
+    """Whether one stream looked like this before: the features that the network gave at its last 65 looks.
+
+    Args:
+        dim: D, numbers in a feature.
+
+    Attributes:
+        nearest: The smallest error of the newest look against those from 2 to 8, 16, 32 and 64 looks ago, at
+            least 0.002; while there is none, against the first.
+    """
+
+    def __init__(self, dim: int) -> None:
+        self._ring: npt.NDArray[np.float32] = np.empty((MEMORY[-1] + 1, dim), np.float32)
+        self._norms: npt.NDArray[np.float32] = np.empty(len(self._ring), np.float32)
+        self.state_bytes = self._ring.nbytes + self._norms.nbytes
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all."""
+        self._seen, self.nearest = 0, np.full(len(MEMORY), FLOOR)
+
+    def add(self, feature: Feature) -> None:
+        """Take what the network gave at its next look, float32, (D,)."""
+        at = self._seen % len(self._ring)
+        self._seen += 1
+        self._ring[at] = from_bfloat16(to_bfloat16(feature))  # as on a GPU, which has half the memory for it
+        looks, norms = self._ring[: self._seen], self._norms[: self._seen]
+        dots = np.einsum("ij,j->i", looks, looks[at])
+        norms[at] = np.sqrt(dots[at])
+        errors = (1.0 - dots / np.maximum(norms * norms[at], TINY)) / 2.0
+        earlier = np.concatenate([errors[at::-1], errors[:at:-1]])[min(RECENT, len(errors) - 1) :]
+        nearest = np.minimum.accumulate(np.maximum(earlier, FLOOR))  # below it, rounding would decide
+        self.nearest = nearest[np.minimum(_SPANS, len(nearest) - 1)]
 
 
 def to_bfloat16(x: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:

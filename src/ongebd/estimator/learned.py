@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from ongebd.backbones.onnx_backbone import read_weights
-from ongebd.backbones.pipeline import LUMA_DIM, MOVES, Glance
+from ongebd.backbones.pipeline import FLAT, LUMA_DIM, MOVES, Glance
 from ongebd.errors import ConfigError
 from ongebd.estimator.cues import INPUTS, Context, CueStream
 from ongebd.estimator.forest import Forest
@@ -26,8 +26,8 @@ STILL, SAME, QUIET = 12, 1e-4, 0.01
 """A still picture was repeated so often, its error below `SAME`; where it is coded again, below `QUIET`."""
 SAME_LUMA = 1.0
 """Levels by which the luma of a cell may differ in the same picture."""
-FLAT, BRIGHTER = 4.0, 20.0
-"""A flat picture's luma spreads less than this, of 255; another one is brighter or darker by more."""
+BRIGHTER = 20.0
+"""Another flat picture is brighter or darker by more levels than this, of 255."""
 JUMP = 2.5
 """The least score of a change, where a still or flat picture gives the trees too little to see: times how far
 the frame is from the last one."""
@@ -146,7 +146,8 @@ class LearnedScorer:
         Of frames at which the network needn't look it takes the luma alone: see `Glance`. A frame with the
         time of the one before it is that one, which stays.
         """
-        cues = self._cues.update(self._glance.counted(feature, time), self._glance.sudden)
+        feature = self._glance.counted(feature, time)
+        cues = self._cues.update(feature, self._glance.sudden)
         self.signs = Signs(self._cues.cut, cues[ERRORS].tolist(), 2 * float(cues[CONTRAST]))
         least = JUMP * self._jump(float(cues[0]), feature[-LUMA_DIM:], repeated=time == self._time)
         self._time = time

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ongebd.backbones.pipeline import AGAIN, ANOTHER, AS_A_CUT, AT_ONCE, LEAST_MOVED, LUMA_DIM, MOVES, SUDDEN
+from ongebd.backbones import pipeline as pl
 from ongebd.estimator import appearance as ap
 from ongebd.estimator import cues as cu
 from ongebd.estimator import motion as mo
@@ -26,7 +26,7 @@ _MIDDLE = slice(mo.CELLS // 2 - 1, mo.CELLS // 2 + 1)
 
 
 class BatchedAppearance:
-    """`AppearanceCues` of B streams.
+    """`AppearanceCues` of B streams, without the memory.
 
     Of each stream it keeps the features of the frames before, in bfloat16, (59, D), and their Gram matrix,
     (59, 59), float32; zeros where a frame is missing. The weights of features depend on how many there are:
@@ -82,6 +82,37 @@ class BatchedAppearance:
             (novelty + ap.FLOOR).log(),
         ]
         return torch.cat(parts, dim=1).float()
+
+
+class BatchedLooks:
+    """`LookMemory` of B streams.
+
+    Of each stream it keeps the features of the last looks, the newest first, (65, D), bfloat16, and how many
+    there are, int64. `empty` is the state of one new stream.
+    """
+
+    def __init__(self, dim: int, device: torch.device) -> None:
+        self._ages = torch.arange(ap.MEMORY[-1] + 1, device=device)
+        self._spans = torch.tensor(ap.MEMORY, device=device)[:, None]
+        self.empty = (
+            torch.zeros(1, len(self._ages), dim, dtype=torch.bfloat16, device=device),
+            torch.zeros(1, dtype=torch.int64, device=device),
+        )
+
+    def step(self, features: Tensor, looks: Tensor, count: Tensor) -> Stepped:
+        """The cues of the next frames, (B, 4), float32; and the new looks and their number."""
+        recent = _with_newest(features, looks)
+        another = (count == 0) | (recent[:, 0] != recent[:, 1]).any(1)
+        looks = torch.where(another[:, None, None], recent[:, :-1], looks)
+        count = (count + another).clamp_max(len(self._ages))
+        exact = looks.float()
+        norms = exact.square().sum(-1).sqrt()
+        errors = (1.0 - (exact * exact[:, :1]).sum(-1) / (norms * norms[:, :1]).clamp_min(ap.TINY)) / 2.0
+        first, ages = (count - 1).clamp_max(ap.RECENT), self._ages
+        known = (ages >= first[:, None]) & (ages < count[:, None])
+        inside = known[:, None] & (ages <= self._spans)  # (B, 4, 65)
+        nearest = torch.where(inside, errors.clamp_min(ap.FLOOR)[:, None], torch.inf).amin(-1)
+        return nearest.log(), looks, count
 
 
 class BatchedMotion:
@@ -174,8 +205,9 @@ class BatchedMemory:
 class BatchedGlance:
     """`Glance` of B streams: the network has looked at every picture, but most of what it saw is not used.
 
-    Of each stream it keeps the feature of the last picture that counts, (D,), and its time. `empty` is the
-    state of one new stream.
+    Of each stream it keeps the feature of the last picture that counts, (D,), and its time; the last luma,
+    (3136,), and its mean change; and how many frames a flash has lasted, int64. `empty` is the state of one
+    new stream.
 
     Args:
         dim: D, luma included.
@@ -183,38 +215,54 @@ class BatchedGlance:
     """
 
     def __init__(self, dim: int, device: torch.device) -> None:
-        self.empty = (torch.zeros(1, dim, device=device), torch.zeros(1, dtype=torch.float64, device=device))
+        self.empty = (
+            torch.zeros(1, dim, device=device),
+            torch.zeros(1, dtype=torch.float64, device=device),
+            torch.zeros(1, pl.LUMA_DIM, device=device),
+            torch.zeros(1, device=device),
+            torch.zeros(1, dtype=torch.int64, device=device),
+        )
 
     def step(
-        self,
-        features: Tensor,
-        state: tuple[Tensor, ...],
-        step: Tensor,
-        last: Tensor,
-        seen: Tensor,
-        time: Tensor,
-    ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
-        """The features that count, (B, D), float32; where the luma is `sudden`, (B,); and the new state.
-
-        `step` and `last` are the mean changes of the luma at these pictures and at those before, (B,).
-        """
-        newest, since = state
-        luma = features[:, -LUMA_DIM:]
-        moved = (luma - newest[:, -LUMA_DIM:]).abs()
-        before = last.clamp_min(LEAST_MOVED)
-        another = (step > ANOTHER) & (step > SUDDEN * before)
-        sudden = (seen > 0) & another & (step > AS_A_CUT * before) & (step > AT_ONCE * moved.mean(1))
-        looks = (seen == 0) | ((moved.amax(1) > MOVES) & (another | (time - since > AGAIN)))
+        self, features: Tensor, state: tuple[Tensor, ...], seen: Tensor, time: Tensor
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """The features that count, (B, D), float32; where the luma is `sudden`, (B,); and the new state."""
+        newest, since, last, last_step, flash = state
+        luma = features[:, -pl.LUMA_DIM :]
+        step = (luma - last).abs().mean(1)
+        before = last_step.clamp_min(pl.LEAST_MOVED)
+        another = (step > pl.ANOTHER) & (step > pl.SUDDEN * before)
+        light = (seen > 0) & another & _light_changed(luma, last)
+        brighter = (luma.mean(1) > last.mean(1)) & (last.std(1, correction=0) > pl.FLAT)
+        held = light & brighter & (flash < pl.FLASH_FRAMES)
+        moved = (luma - newest[:, -pl.LUMA_DIM :]).abs()
+        at_once = (step > pl.AS_A_CUT * before) & (step > pl.AT_ONCE * moved.mean(1))
+        sudden = (seen > 0) & another & at_once & ~light
+        looks = (seen == 0) | ((moved.amax(1) > pl.MOVES) & (another | (time - since > pl.AGAIN))) & ~held
         looked = torch.where(looks[:, None], features, newest)
-        counts = torch.cat([looked[:, :-LUMA_DIM], luma], dim=1)
-        return counts, sudden, (looked, torch.where(looks, time, since))
+        luma = torch.where(held[:, None], last, luma)
+        counts = torch.cat([looked[:, : -pl.LUMA_DIM], luma], dim=1)
+        since, step = torch.where(looks, time, since), torch.where(held, last_step, step)
+        return counts, sudden, (looked, since, luma, step, (flash + 1) * held)
+
+
+def _light_changed(luma: Tensor, before: Tensor) -> Tensor:
+    """See `light_changed`: (B, N) twice → (B,)."""
+    change = luma - before
+    up, down = change.clamp_min(0).sum(1), (-change).clamp_min(0).sum(1)
+    new, old = luma - luma.mean(1, keepdim=True), before - before.mean(1, keepdim=True)
+    contrast, other = new.square().mean(1).sqrt(), old.square().mean(1).sqrt()
+    alike = (new * old).mean(1) > pl.SAME_SHAPES * contrast * other
+    no_shapes = torch.maximum(contrast, other) < pl.NO_SHAPES
+    other_way = torch.minimum(up, down) / (up + down).clamp_min(ap.TINY)
+    return ((other_way <= pl.NEARLY_ONE_WAY) & no_shapes) | ((other_way <= pl.ALL_ONE_WAY) & alike)
 
 
 class BatchedCuts:
     """`CutDetector` of B streams.
 
-    Of each stream it keeps the errors between neighbours in the last second, (24,), float32, how many of them
-    there are, int64, the last luma, (3136,), float32, and its change. `empty` is the state of one new stream.
+    Of each stream it keeps the errors between neighbours in the last second, (24,), float32, and how many of
+    them there are, int64. `empty` is the state of one new stream.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -222,47 +270,26 @@ class BatchedCuts:
         self.empty = (
             torch.zeros(1, cu.CUT_MEMORY, device=device),
             torch.zeros(1, dtype=torch.int64, device=device),
-            torch.zeros(1, LUMA_DIM, device=device),
-            torch.zeros(1, device=device),
         )
 
     def step(
-        self,
-        gram: Tensor,
-        luma: Tensor,
-        sudden: Tensor,
-        state: tuple[Tensor, ...],
-        step: Tensor,
-        seen: Tensor,
+        self, gram: Tensor, sudden: Tensor, state: tuple[Tensor, ...], seen: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Whether a cut lies before each frame, (B,).
 
-        `gram` is that of its feature and earlier ones, `step` is the mean change of the luma, (B,).
+        `gram` is that of its feature and earlier ones.
         """
-        errors, count, before, _ = state
+        errors, count = state
         gram = gram[:, : cu.CUT_FRAMES + 1, : cu.CUT_FRAMES + 1]
         lengths = (gram[:, 0, :1] * gram.diagonal(dim1=1, dim2=2)[:, 1:]).sqrt().clamp_min(ap.TINY)
         apart = (1.0 - gram[:, 0, 1:] / lengths) / 2.0  # (B, 4)
         least = torch.where(self._ages[: cu.CUT_FRAMES] < seen[:, None], apart, 1.0).amin(1)
         usual = torch.where(self._ages < count[:, None], errors, 0.0).amax(1).clamp_min(cu.CUT_FLOOR)
         far = least * (least / usual).clamp(1.0, cu.CUT_MOST) ** 0.25 > cu.CUT_ERROR
-        cut = (count >= cu.CUT_WARMUP) & far & sudden & ~_one_sided(luma, before)
+        cut = (count >= cu.CUT_WARMUP) & far & sudden
         usual_too = (seen > 0) & ~cut
         errors = torch.where(usual_too[:, None], _with_newest(apart[:, 0], errors)[:, :-1], errors)
-        count = torch.where(usual_too, (count + 1).clamp_max(cu.CUT_MEMORY), count)
-        return cut, (errors, count, luma, step)
-
-
-def _one_sided(luma: Tensor, before: Tensor) -> Tensor:
-    """See `one_sided`: (B, N) twice → (B,)."""
-    change = luma - before
-    up, down = change.clamp_min(0).sum(1), (-change).clamp_min(0).sum(1)
-    new, old = luma - luma.mean(1, keepdim=True), before - before.mean(1, keepdim=True)
-    contrast, other = new.square().mean(1).sqrt(), old.square().mean(1).sqrt()
-    alike = (new * old).mean(1) > cu.SAME_SHAPES * contrast * other
-    no_shapes = torch.maximum(contrast, other) < cu.NO_SHAPES
-    share = torch.minimum(up, down) / (up + down).clamp_min(ap.TINY)
-    return ((share <= cu.FADE) & no_shapes) | ((share <= cu.FLASH) & alike)
+        return cut, (errors, torch.where(usual_too, (count + 1).clamp_max(cu.CUT_MEMORY), count))
 
 
 class BatchedContext:

@@ -16,6 +16,7 @@ from ongebd.pool.gpu.cues import (
     BatchedContext,
     BatchedCuts,
     BatchedGlance,
+    BatchedLooks,
     BatchedMemory,
     BatchedMotion,
 )
@@ -41,21 +42,20 @@ class BatchedLearned(BatchedScorer):
         self.name = model.facts.name
         self._network_dim = dim - LUMA_DIM
         self._appearance = BatchedAppearance(self._network_dim, device)
+        self._looks = BatchedLooks(self._network_dim, device)
         self._motion, self._memory = BatchedMotion(device), BatchedMemory(device)
         self._context = BatchedContext(len(CueStream.names), device)
         self._forest = DeviceForest(model.forest, device)
         self._cuts = BatchedCuts(device)
         self._glance = BatchedGlance(dim, device)
-        parts = self._appearance, self._motion, self._memory, self._context, self._cuts, self._glance
-        self.empty = tuple(row for part in parts for row in part.empty)
+        seen = self._appearance, self._looks, self._motion, self._memory, self._context
+        self.empty = tuple(row for part in (*seen, self._cuts, self._glance) for row in part.empty)
 
     def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor, time: Tensor) -> Scored:
         """The score and the `Signs`, (B, 13), float64."""
-        luma, (*_, before, last) = features[:, self._network_dim :], state[7:-2]
-        step = (luma - before).abs().mean(1)
-        features, sudden, looked = self._glance.step(features, state[-2:], step, last, seen, time)
+        features, sudden, looked = self._glance.step(features, state[11:], seen, time)
         inputs, after = self.inputs(features, state, seen)
-        cut, cuts = self._cuts.step(after[1], luma, sudden, state[7:-2], step, seen)
+        cut, cuts = self._cuts.step(after[1], sudden, state[9:11], seen)
         signs = torch.cat([cut[:, None], inputs[:, ERRORS], 2 * inputs[:, CONTRAST, None]], dim=1)
         scores = torch.cat([self._forest.scores(inputs)[:, None], signs.double()], dim=1)
         return scores, seen >= COLD, after + cuts + looked
@@ -63,13 +63,24 @@ class BatchedLearned(BatchedScorer):
     def inputs(self, features: Tensor, state: Rows, seen: Tensor) -> tuple[Tensor, Rows]:
         """What the trees look at, (B, inputs), float32, and the new state but that of the cuts."""
         network, luma = features[:, : self._network_dim], features[:, self._network_dim :]
-        past, gram, pictures, flow, moved, cues, mean = state[:7]
+        past, gram, looks, count, pictures, flow, moved, cues, mean = state[:9]
         appearance, past, gram = self._appearance.step(network, past, gram, seen)
+        looked, looks, count = self._looks.step(network, looks, count)
         motion, pictures, flow = self._motion.step(luma, pictures, flow, seen)
-        newest = torch.cat([appearance, motion], dim=1)
+        newest = torch.cat([appearance, looked, motion], dim=1)
         context, cues, mean = self._context.step(newest, cues, mean, seen)
         memory, moved = self._memory.step(motion, moved, seen)
-        return torch.cat([context, memory], dim=1), (past, gram, pictures, flow, moved, cues, mean)
+        return torch.cat([context, memory], dim=1), (
+            past,
+            gram,
+            looks,
+            count,
+            pictures,
+            flow,
+            moved,
+            cues,
+            mean,
+        )
 
 
 class DeviceForest:
