@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import struct
+import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -51,6 +54,19 @@ def demo_clip() -> Path:
     if not clip.exists():
         pytest.skip(f"the demo's clip is not at {clip}; make demo fetches it")
     return clip
+
+
+@pytest.fixture(scope="session")
+def ffprobe() -> Callable[..., Any]:
+    """What FFmpeg's own ffprobe says of a file, as JSON."""
+    if shutil.which("ffprobe") is None:
+        pytest.skip("no ffprobe is installed (Debian: ffmpeg)")
+
+    def probe(path: Path, *what: str) -> Any:
+        command = ["ffprobe", "-v", "error", "-of", "json", *what, str(path)]
+        return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+
+    return probe
 
 
 @pytest.fixture(scope="session")

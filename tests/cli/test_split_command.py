@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -145,11 +143,12 @@ def test_a_full_disk_leaves_no_half_part(video: Path, results: Path, capsys: Any
 
 
 @pytest.mark.parametrize("suffix", [".mp4", ".mkv", ".mov"])
-def test_chapters_go_into_a_copy_that_ffprobe_and_we_can_read(video: Path, results: Path, suffix: str):
+def test_chapters_go_into_a_copy_that_ffprobe_and_we_can_read(
+    video: Path, results: Path, suffix: str, ffprobe: Any
+):
     target = video.with_name(f"with chapters{suffix}")
     assert main(["convert", str(results), str(target)]) == 0
-    command = ["ffprobe", "-v", "error", "-of", "json", "-show_chapters", str(target)]
-    told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["chapters"]
+    told = ffprobe(target, "-show_chapters")["chapters"]
     assert [round(float(one["start_time"]), 2) for one in told] == [0, *TIMES]
     assert list(read_labels(target).videos["with chapters"].boundaries[0]) == pytest.approx(TIMES, abs=0.001)
     with av.open(str(video)) as old, av.open(str(target)) as new:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -139,15 +138,7 @@ def test_pyscenedetect_reads_its_list(tmp_path: Path):
     ]
 
 
-def ffprobe(path: Path, *what: str) -> dict[str, Any]:
-    done = subprocess.run(
-        ["ffprobe", "-v", "error", "-of", "json", *what, str(path)], capture_output=True, check=True
-    )
-    value: dict[str, Any] = json.loads(done.stdout)
-    return value
-
-
-def test_ffprobe_reads_chapters_and_subtitles(tmp_path: Path):
+def test_ffprobe_reads_chapters_and_subtitles(tmp_path: Path, ffprobe: Any):
     chapters = ffprobe(converted(results(tmp_path), "ffmetadata"), "-f", "ffmetadata", "-show_chapters")[
         "chapters"
     ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -70,14 +68,9 @@ def pictures(path: Path) -> tuple[list[np.ndarray], float, tuple[int, ...]]:
         return found, float(reader.duration), found[0].shape
 
 
-def probe(path: Path, *what: str) -> Any:
-    command = ["ffprobe", "-v", "error", "-of", "json", *what, str(path)]
-    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-
-
-def packets(path: Path, kind: str) -> list[Any]:
-    found: list[Any] = probe(path, "-select_streams", kind, "-show_packets")["packets"]
-    return found
+@pytest.fixture
+def packets(ffprobe: Any) -> Any:
+    return lambda path, kind: ffprobe(path, "-select_streams", kind, "-show_packets")["packets"]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +84,9 @@ def packets(path: Path, kind: str) -> list[Any]:
     ],
     indirect=["source"],
 )
-def test_the_parts_are_together_what_the_source_is(source: Path, exact: bool, read_number: Any):
+def test_the_parts_are_together_what_the_source_is(
+    source: Path, exact: bool, read_number: Any, packets: Any, ffprobe: Any
+):
     before, length, shape = pictures(source)
     assert len(before) == COUNT
     edges = CUTS if exact else key_frames(str(source), lambda _: None)[1::2]
@@ -118,8 +113,8 @@ def test_the_parts_are_together_what_the_source_is(source: Path, exact: bool, re
     if sound := packets(paths[1], "a"):
         assert abs(float(sound[0]["pts_time"]) - float(packets(paths[1], "v")[0]["pts_time"])) <= 0.1
     if exact:
-        assert {probe(path, "-show_streams")["streams"][0]["pix_fmt"] for path in paths} == {
-            probe(source, "-select_streams", "v", "-show_streams")["streams"][0]["pix_fmt"]
+        assert {ffprobe(path, "-show_streams")["streams"][0]["pix_fmt"] for path in paths} == {
+            ffprobe(source, "-select_streams", "v", "-show_streams")["streams"][0]["pix_fmt"]
         }
 
 
@@ -128,11 +123,11 @@ def test_the_parts_are_together_what_the_source_is(source: Path, exact: bool, re
     [("variable rate", ".mp4"), ("start offset", ".mkv"), ("10 bit", ".mkv"), ("rotated", ".mov")],
     indirect=["source"],
 )
-def test_a_copy_with_chapters_has_the_same_packets(source: Path, suffix: str):
+def test_a_copy_with_chapters_has_the_same_packets(source: Path, suffix: str, packets: Any, ffprobe: Any):
     target = source.with_name(f"chapters{suffix}")
     assert copy(str(source), target, MUXERS[suffix], lambda _: None, chapters=[(0, 1.32), (1.32, 4)]) == []
     _, length, shape = pictures(source)
-    found = probe(target, "-show_chapters", "-show_streams")
+    found = ffprobe(target, "-show_chapters", "-show_streams")
     starts = [float(stream["start_time"]) for stream in found["streams"] if stream["codec_type"] == "video"]
     for one, (start, end) in zip(found["chapters"], [(0, 1.32), (1.32, 4)], strict=True):
         if start:  # the first one begins with the sound

@@ -152,7 +152,8 @@ class TestEager:
         feature = eager.embed(frames[1])
         assert feature.shape == (1, model.backbone.dim)
         score = eager.score(feature, 20 / 24)
-        assert score == pytest.approx(ours.update(frames[1], 20 / 24).error, abs=1e-4)
+        nearly = 1e-4 if name == "window-mean" else 5e-3  # of int8 and float32
+        assert score == pytest.approx(ours.update(frames[1], 20 / 24).error, abs=nearly)
         assert decision.ready
 
     def test_an_anticipator_and_a_baseline(self, tmp_path):
