@@ -48,8 +48,8 @@ class BatchedLearned(BatchedScorer):
         self._forest = DeviceForest(model.forest, device)
         self._cuts = BatchedCuts(device)
         self._glance = BatchedGlance(dim, device)
-        seen = self._appearance, self._looks, self._motion, self._memory, self._context
-        self.empty = tuple(row for part in (*seen, self._cuts, self._glance) for row in part.empty)
+        for_trees = self._appearance, self._looks, self._motion, self._memory, self._context
+        self.empty = tuple(row for part in (*for_trees, self._cuts, self._glance) for row in part.empty)
 
     def step(self, features: Tensor, state: Rows, prepared: Rows, seen: Tensor, time: Tensor) -> Scored:
         """The score and the `Signs`, (B, 13), float64."""
@@ -70,17 +70,8 @@ class BatchedLearned(BatchedScorer):
         newest = torch.cat([appearance, looked, motion], dim=1)
         context, cues, mean = self._context.step(newest, cues, mean, seen)
         memory, moved = self._memory.step(motion, moved, seen)
-        return torch.cat([context, memory], dim=1), (
-            past,
-            gram,
-            looks,
-            count,
-            pictures,
-            flow,
-            moved,
-            cues,
-            mean,
-        )
+        after = past, gram, looks, count, pictures, flow, moved, cues, mean
+        return torch.cat([context, memory], dim=1), after
 
 
 class DeviceForest:
