@@ -275,7 +275,7 @@ def test_streams_in_turns_and_reset_give_what_each_gives_alone(stream, turns):
 def test_the_state_is_small_and_does_not_grow(stream):
     cues, context = CueStream(1280 + LUMA), Context(115)
     before = cues.state_bytes + context.state_bytes
-    assert before <= 810_000
+    assert before <= 670_000
     for row in stream[:5]:
         cues.update(np.resize(row, 1280 + LUMA))
     assert cues.state_bytes + context.state_bytes == before

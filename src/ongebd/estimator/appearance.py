@@ -204,27 +204,23 @@ class LookMemory:
     """
 
     def __init__(self, dim: int) -> None:
-        self._ring: npt.NDArray[np.float32] = np.empty((MEMORY[-1] + 1, dim), np.float32)
-        self._norms: npt.NDArray[np.float32] = np.empty(len(self._ring), np.float32)
-        self.state_bytes = self._ring.nbytes + self._norms.nbytes
+        self._looks = RecentFeatures(dim, MEMORY[-1] + 1)
+        self.state_bytes = self._looks.state_bytes
         self.reset()
 
     def reset(self) -> None:
         """Forget all."""
-        self._seen, self.nearest = 0, np.full(len(MEMORY), FLOOR)
+        self._looks.reset()
+        self.nearest = np.full(len(MEMORY), FLOOR)
 
     def add(self, feature: Feature) -> None:
         """Take what the network gave at its next look, float32, (D,)."""
-        at = self._seen % len(self._ring)
-        self._seen += 1
-        self._ring[at] = from_bfloat16(to_bfloat16(feature))  # as on a GPU, which has half the memory for it
-        looks, norms = self._ring[: self._seen], self._norms[: self._seen]
-        dots = np.einsum("ij,j->i", looks, looks[at])
-        norms[at] = np.sqrt(dots[at])
-        errors = (1.0 - dots / np.maximum(norms * norms[at], TINY)) / 2.0
-        earlier = np.concatenate([errors[at::-1], errors[:at:-1]])[min(RECENT, len(errors) - 1) :]
-        nearest = np.minimum.accumulate(np.maximum(earlier, FLOOR))  # below it, rounding would decide
-        self.nearest = nearest[np.minimum(_SPANS, len(nearest) - 1)]
+        self._looks.add(feature)
+        gram = self._looks.gram[: self._looks.count, : self._looks.count]
+        norms = np.sqrt(gram.diagonal())
+        errors = (1.0 - gram[0] / np.maximum(norms * norms[0], TINY)) / 2.0
+        earlier = np.maximum(errors[min(RECENT, len(errors) - 1) :], FLOOR)  # below it, rounding would decide
+        self.nearest = np.minimum.accumulate(earlier)[np.minimum(_SPANS, len(earlier) - 1)]
 
 
 def to_bfloat16(x: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:

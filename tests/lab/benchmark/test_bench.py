@@ -144,7 +144,7 @@ class TestEager:
 
         model = load(name)
         eager, ours = EagerStream(model, "cpu"), model.stream()
-        frames = [make_scene(1), make_scene(2)]
+        frames = [make_scene(3), make_scene(4)]
         for n in range(20):
             frame = frames[n // 14]
             eager.update(frame, n / 24)
@@ -152,8 +152,7 @@ class TestEager:
         feature = eager.embed(frames[1])
         assert feature.shape == (1, model.backbone.dim)
         score = eager.score(feature, 20 / 24)
-        nearly = 1e-4 if name == "window-mean" else 5e-3  # of int8 and float32
-        assert score == pytest.approx(ours.update(frames[1], 20 / 24).error, abs=nearly)
+        assert score == pytest.approx(ours.update(frames[1], 20 / 24).error, abs=1e-4)
         assert decision.ready
 
     def test_an_anticipator_and_a_baseline(self, tmp_path):
